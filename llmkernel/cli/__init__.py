@@ -1,0 +1,1 @@
+"""The command line: demo, doctor, install, uninstall, verify, bench."""

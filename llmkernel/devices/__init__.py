@@ -1,0 +1,1 @@
+"""Where candidates run: `cuda` and `cpu`, behind one interface."""

@@ -1,0 +1,1 @@
+"""CUDA C++ compiled for the host: real results, labelled emulation."""

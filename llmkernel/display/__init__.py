@@ -1,0 +1,1 @@
+"""Reports on the screen: HTML, Markdown and text. Only this package knows ipywidgets."""

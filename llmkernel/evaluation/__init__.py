@@ -1,0 +1,1 @@
+"""Judging candidates: the worker, the checks, the tolerance, the timing, the report."""

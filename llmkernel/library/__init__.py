@@ -1,0 +1,1 @@
+"""The kernels that come with the package, written by the project itself, one `.cu` each."""

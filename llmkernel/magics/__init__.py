@@ -1,0 +1,1 @@
+"""The cell and line magics: thin faces on the Python API."""

@@ -1,0 +1,1 @@
+"""What is sent to a provider: templates, context, redaction and knowledge."""

@@ -1,0 +1,1 @@
+"""Where replies come from. Only this package talks to the network."""

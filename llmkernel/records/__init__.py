@@ -1,0 +1,1 @@
+"""Records: everything needed to reproduce a generated kernel without a provider."""
