@@ -1,0 +1,52 @@
+"""``%load_ext llmkernel`` registers the magics, their completion and the options; unloading removes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llmkernel.config import register_config, unregister_config
+from llmkernel.magics.completion import MagicMatcher
+from llmkernel.magics.cuda_from import CudaFromMagics
+from llmkernel.magics.placement import CellPlacement
+
+# One class a file of `magics`; each cell magic in them is completed and checked for its place in the cell.
+MAGICS = (CudaFromMagics,)
+
+_ATTRIBUTE = "_llmkernel_loaded"
+
+
+def load(ipython: Any) -> None:
+    """Register everything with one shell; a second call changes nothing."""
+    if getattr(ipython, _ATTRIBUTE, None) is not None:
+        return
+    register_config(ipython)
+    for magics in MAGICS:
+        ipython.register_magics(magics)
+    names = tuple(name for magics in MAGICS for name in magics.magics["cell"])
+    placement = CellPlacement(names)
+    # First, so that the body is taken before IPython strips prompts and trailing blanks from it.
+    ipython.input_transformers_cleanup.insert(0, placement)
+    matcher = MagicMatcher(ipython, names)
+    ipython.Completer.custom_matchers.append(matcher)
+    setattr(ipython, _ATTRIBUTE, (placement, matcher))
+
+
+def unload(ipython: Any) -> None:
+    """Remove from one shell what `load` added."""
+    loaded = ipython.__dict__.pop(_ATTRIBUTE, None)
+    if loaded is None:
+        return
+    placement, matcher = loaded
+    _discard(ipython.input_transformers_cleanup, placement)
+    _discard(ipython.Completer.custom_matchers, matcher)
+    for magics in MAGICS:
+        for kind in ("line", "cell"):
+            for name in magics.magics[kind]:
+                ipython.magics_manager.magics[kind].pop(name, None)
+        instance = ipython.magics_manager.registry.pop(magics.__name__, None)
+        _discard(ipython.configurables, instance)
+    unregister_config(ipython)
+
+
+def _discard(items: list[Any], item: Any) -> None:
+    items[:] = [other for other in items if other is not item]

@@ -1,0 +1,172 @@
+"""A magic's line through argparse, with errors that say what to write instead."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from IPython.core.error import UsageError as IPythonUsageError
+
+from llmkernel.errors import UsageError
+
+
+def split_line(line: str) -> list[str]:
+    """Split a magic's line at blanks; quotes group, a backslash is an ordinary character.
+
+    Raises
+    ------
+    llmkernel.errors.UsageError
+        When a quotation is not closed.
+    """
+    lexer = shlex.shlex(line, posix=True)
+    lexer.whitespace_split = True
+    lexer.commenters = lexer.escape = ""
+    try:
+        return list(lexer)
+    except ValueError:
+        raise UsageError(
+            "A quotation is not closed.", received=line.strip(), next_step="Close it on the magic's own line."
+        ) from None
+
+
+def parse_line(magic: Callable[..., Any], line: str) -> argparse.Namespace:
+    """Parse the line of a magic that was decorated by IPython's ``magic_arguments``.
+
+    Raises
+    ------
+    llmkernel.errors.UsageError
+        For an unknown option, a missing or bad value, or a word too many.
+    """
+    parser: argparse.ArgumentParser = magic.parser  # type: ignore[attr-defined]
+    name = f"%%{parser.prog}"
+    words = split_line(line)
+    _check_options(parser, name, words)
+    try:
+        arguments, extra = parser.parse_known_args(words)
+    except IPythonUsageError as error:
+        raise UsageError(
+            _sentence(str(error)), received=line.strip() or None, next_step=_help(name)
+        ) from None
+    if extra:
+        raise UsageError(
+            f"{name} does not know what to do with {extra[0]!r}.",
+            rule="The line holds one reference and options; the intent is the text below it.",
+            received=line.strip(),
+            next_step=f"Move the words to the next line, or quote a value that holds blanks. {_help(name)}",
+        )
+    return arguments
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return ``Did you mean …? `` for a near miss, else an empty string."""
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"Did you mean {near[0]}? " if near else ""
+
+
+def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Return the parser's actions by option string."""
+    return dict(parser._option_string_actions)  # noqa: SLF001 - argparse has no public list of its options
+
+
+def _check_options(parser: argparse.ArgumentParser, name: str, words: list[str]) -> None:
+    # argparse reports a missing reference before an unknown option, and guesses abbreviations.
+    known = options_of(parser)
+    rest = iter(words)
+    for word in rest:
+        option, equals, _ = word.partition("=")
+        if not option.startswith("-") or _is_number(word):
+            continue
+        if option not in known:
+            raise UsageError(
+                f"{name} has no option {option}.",
+                rule="A value that begins with a dash is written with an equals sign: --option=-value.",
+                next_step=f"{suggestion(option, known)}{_help(name)}",
+            )
+        if known[option].nargs == 0:
+            continue
+        value = None if equals else next(rest, None)
+        if not equals and (value is None or (value.startswith("-") and not _is_number(value))):
+            raise UsageError(
+                f"{option} needs a value.",
+                rule="A value that begins with a dash is written with an equals sign.",
+                received=value,
+                next_step=f"Write {option}={value or '…'}. {_help(name)}",
+            )
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _sentence(message: str) -> str:
+    text = message.removeprefix("argument ").strip()
+    text = text.replace("the following arguments are required:", "There is no")
+    return text if text.endswith(".") else text + "."
+
+
+def _help(name: str) -> str:
+    return f"{name}? lists all options."
+
+
+def positive_int(text: str) -> int:
+    """Read a whole number of at least 1, for argparse."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of at least 1, not {text!r}")
+    return value
+
+
+def positive_float(text: str) -> float:
+    """Read a positive, finite number, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"a positive, finite number, not {text!r}")
+    return value
+
+
+def identifier(text: str) -> str:
+    """Read a name that can be assigned to, for argparse."""
+    from keyword import iskeyword
+
+    if not text.isidentifier() or iskeyword(text):
+        raise argparse.ArgumentTypeError(f"a Python name, not {text!r}")
+    return text
+
+
+def workloads(text: str) -> tuple[dict[str, int], ...]:
+    """Read sizes of further workloads, ``M=1023,N=4097;M=1,N=7``, for argparse.
+
+    Returns
+    -------
+    tuple of dict
+        Dimension name to size; a size may be 0.
+    """
+    found = []
+    for part in filter(str.strip, text.split(";")):
+        sizes: dict[str, int] = {}
+        for item in part.split(","):
+            dimension, equals, size = (piece.strip() for piece in item.partition("="))
+            if not equals or not dimension.isidentifier() or not (size.isascii() and size.isdigit()):
+                raise argparse.ArgumentTypeError(
+                    f"sizes are written M=1023,N=4097;M=1,N=7, not {item.strip()!r}"
+                )
+            if dimension in sizes:
+                raise argparse.ArgumentTypeError(f"{dimension} stands twice in {part.strip()!r}")
+            sizes[dimension] = int(size)
+        found.append(sizes)
+    if not found:
+        raise argparse.ArgumentTypeError(f"sizes are written M=1023,N=4097;M=1,N=7, not {text!r}")
+    return tuple(found)
