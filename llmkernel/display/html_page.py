@@ -1,0 +1,302 @@
+"""A report as HTML: inline style, no script, nothing from outside.
+
+Where a host drops the style sheet (GitHub, an untrusted notebook) headings, tables, lists and ``<details>`` remain, and
+every bar has its figures beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llmkernel.display import view
+from llmkernel.display.attempts import attempts_section
+from llmkernel.display.clean import cap, one_line
+from llmkernel.display.html_timing import timing_section
+from llmkernel.display.markup import Markup, join, tag
+from llmkernel.display.page import RECORD_FILE, SOURCE_FILE, Page, byline, key_figures, provenance
+from llmkernel.display.source import highlight
+from llmkernel.display.style import root_class, style_sheet
+from llmkernel.evaluation.report import CheckResult
+
+MAX_HTML = 300_000
+MAX_CHECKS = 60
+MAX_SENTENCES = 60
+
+
+def report_html(page: Page) -> Markup:
+    """Return the whole report, at most about 300 kB."""
+    verdict = view.verdict(page.report)
+    essential = [head(page), notes(page), figures_list(page)]
+    essential += [
+        fault_section(page),
+        diagnostics_section(page),
+        None if page.report.timing is None else timing_section(page.report.timing),
+        checks_section(page),
+        not_checked_section(page),
+    ]
+    room = MAX_HTML - len(style_sheet()) - sum(len(p) for p in essential if p)
+    optional: list[Markup | None] = []
+    for build in (
+        source_section,
+        workloads_section,
+        tolerance_section,
+        compile_section,
+        provenance_section,
+        attempts,
+    ):
+        part = build(page)
+        if part is not None and len(part) > room:
+            title = build.__name__.removesuffix("_section")
+            part = tag("p", f"The part “{title}” is left out for its size; it is in the record.", cls="mut")
+        room -= len(part or "")
+        optional.append(part)
+    body = tag("div", *essential[1:], *optional, cls="in")
+    label = f"Report of {page.name}: {verdict.word}"
+    return frame(join([essential[0], body]), label)
+
+
+def frame(content: Markup, label: str) -> Markup:
+    """Return `content` as a region with the style sheet; mathematics is never set in it."""
+    classes = f"{root_class()} mathjax_ignore tex2jax_ignore"
+    sheet = Markup(f"<style>{style_sheet()}</style>")
+    return tag("div", sheet, content, cls=classes, role="region", aria_label=label)
+
+
+def heading(text: str) -> Markup:
+    """Return a section's heading, kept out of a notebook's table of contents."""
+    return tag("h4", text, cls="jp-toc-ignore")
+
+
+def head(page: Page) -> Markup:
+    """Return the verdict: symbol, word, name and one sentence."""
+    verdict = view.verdict(page.report)
+    title = tag(
+        "h3",
+        tag(
+            "span", tag("span", verdict.symbol, aria_hidden="true"), " ", tag("strong", verdict.word), cls="v"
+        ),
+        " · ",
+        page.name,
+        cls="jp-toc-ignore",
+    )
+    signature = one_line(page.report.signature, 600)
+    return tag(
+        "div",
+        title,
+        tag("p", one_line(page.report.headline, 800), cls="lead"),
+        tag("p", tag("code", signature), cls="meta") if signature else None,
+        tag("p", byline(page), cls="meta"),
+        cls=f"head {verdict.kind}",
+    )
+
+
+def notes(page: Page) -> Markup | None:
+    """Return what must be read first."""
+    found = view.notices(page.report)
+    if not found:
+        return None
+    items = [tag("li", tag("strong", "Note: "), text) for text in found]
+    return tag("ul", *items, cls="notes")
+
+
+def figures_list(page: Page) -> Markup | None:
+    """Return the key figures."""
+    found = key_figures(page)
+    return (
+        tag("dl", *(tag("div", tag("dt", a), tag("dd", b)) for a, b in found), cls="figs") if found else None
+    )
+
+
+def facts(items: list[tuple[str, str]], cls: str = "kv") -> Markup:
+    """Return labels and texts as a description list."""
+    return tag("dl", *(join([tag("dt", a), tag("dd", b)]) for a, b in items), cls=cls)
+
+
+def table(
+    headers: list[str], rows: list[list[Any]], numeric: frozenset[int] = frozenset(), label: str = ""
+) -> Markup:
+    """Return a table whose first column heads its rows."""
+    top = [tag("th", h, scope="col", cls="num" if i in numeric else None) for i, h in enumerate(headers)]
+    body = []
+    for row in rows:
+        cells = [tag("th", row[0], scope="row")]
+        cells += [tag("td", c, cls="num" if i in numeric else None) for i, c in enumerate(row[1:], 1)]
+        body.append(tag("tr", *cells))
+    inner = tag("table", tag("thead", tag("tr", *top)), tag("tbody", *body), aria_label=label)
+    return tag("div", inner, cls="wrap")
+
+
+def details(title: str, *content: Markup | None, summary: str = "", is_open: bool = False) -> Markup:
+    """Return a part that opens; without a style sheet it still does."""
+    extra = tag("span", f" – {summary}", cls="mut") if summary else None
+    return tag("details", tag("summary", title, extra), *content, open=is_open)
+
+
+def fault_section(page: Page) -> Markup | None:
+    """Return how a run ended badly."""
+    fault = page.report.fault
+    if not fault:
+        return None
+    kind = one_line(str(fault.get("kind", "fault")).replace("_", " "), 60)
+    where = one_line(fault.get("kernel") or "", 200)
+    items = [("kernel", where)] if where else []
+    extra = fault.get("details")
+    items += view.evidence_items(extra) if isinstance(extra, dict) else []
+    return join(
+        [
+            heading(f"Fault: {kind}"),
+            tag("p", one_line(fault.get("message") or "", 1000)),
+            facts(items, "ev") if items else None,
+        ]
+    )
+
+
+def diagnostics_section(page: Page) -> Markup | None:
+    """Return the compiler's messages, each with its line of the source."""
+    found = view.diagnostics(page.report)
+    if not found or page.report.outcome != "not_compiled":
+        return None
+    shown = found[:12]
+    lines = (page.source or "").split("\n") if len(page.source or "") < 1_000_000 else []
+    parts: list[Markup | None] = [heading("What the compiler says")]
+    for item in shown:
+        number = item.get("line") if isinstance(item.get("line"), int) else 0
+        place = f"line {number}" if number else "no line"
+        if item.get("column"):
+            place += f", column {value}" if (value := one_line(item["column"], 12)) else ""
+        text = f"{place}: {one_line(item.get('severity', 'error'), 20)}: {cap(item.get('message', ''), 1500, RECORD_FILE)}"
+        excerpt = None
+        if number and 0 < number <= len(lines):
+            excerpt = highlight(one_line_of_source(lines[number - 1]), first_line=number)
+        parts += [tag("pre", text, cls="log"), excerpt]
+    if len(found) > len(shown):
+        parts.append(tag("p", f"{len(found) - len(shown)} more in {RECORD_FILE}.", cls="mut"))
+    return join(parts)
+
+
+def one_line_of_source(line: str) -> str:
+    """Return one source line with its indent, cut to 300 characters."""
+    return line if len(line) <= 300 else line[:299] + "…"
+
+
+def checks_section(page: Page) -> Markup | None:
+    """Return what was checked: failed first, with evidence."""
+    checks = view.ordered_checks(page.report)
+    if not checks:
+        return join([heading("What was checked"), tag("p", "No check was run.")])
+    head_row = tag("tr", *(tag("th", h, scope="col") for h in ("Check", "Result", "What was covered")))
+    rows = [check_row(check) for check in checks[:MAX_CHECKS]]
+    body = tag("table", tag("thead", head_row), tag("tbody", *rows), aria_label="What was checked")
+    left = len(checks) - MAX_CHECKS
+    more = tag("p", f"{left} more in {RECORD_FILE}.", cls="mut") if left > 0 else None
+    return join([heading("What was checked"), tag("div", body, cls="wrap"), more])
+
+
+def check_row(check: CheckResult) -> Markup:
+    """Return one check; its evidence is shown where it failed or warns."""
+    symbol, word, kind = view.STATUSES[check.status]
+    evidence = None
+    if check.evidence and check.status in ("failed", "warning"):
+        evidence = facts(view.evidence_items(check.evidence), "ev")
+    return tag(
+        "tr",
+        tag("th", one_line(check.name, 80), scope="row"),
+        tag("td", tag("b", symbol, aria_hidden="true"), " ", word, cls=f"st {kind}"),
+        tag("td", one_line(check.summary, 600), evidence),
+    )
+
+
+def not_checked_section(page: Page) -> Markup:
+    """Return the negative space; it is always there and never folded away."""
+    found = page.report.not_checked
+    title = heading("What was not checked")
+    if not found:
+        return join([title, tag("p", "Nothing was named; a sample is still no proof.", cls="mut")])
+    items = [tag("li", one_line(text, 500)) for text in found[:MAX_SENTENCES]]
+    if len(found) > MAX_SENTENCES:
+        items.append(tag("li", f"{len(found) - MAX_SENTENCES} more in {RECORD_FILE}"))
+    return join([title, tag("ul", *items, cls="plain")])
+
+
+def workloads_section(page: Page) -> Markup | None:
+    """Return the draws as a table."""
+    found = view.ordered_workloads(page.report)
+    if not found:
+        return None
+    rows = []
+    for item in found[: view.MAX_WORKLOADS]:
+        word = one_line(str(item.get("outcome", "–")).replace("_", " "), 40)
+        symbol = "✓" if view.is_right(item) else "✗"
+        cells = [item.get("error"), item.get("allowed"), item.get("reference_error")]
+        rows.append(
+            [view.workload_name(item), f"{symbol} {word}", *(view.figures.significant(c, 2) for c in cells)]
+        )
+    headers = ["Workload", "Result", "Error", "Allowed", "Reference’s own"]
+    left = len(found) - view.MAX_WORKLOADS
+    more = tag("p", f"{left} more in {RECORD_FILE}.", cls="mut") if left > 0 else None
+    return details(
+        "Workloads",
+        table(headers, rows, frozenset({2, 3, 4}), "Workloads"),
+        more,
+        summary=view.figures.plural(len(found), "draw"),
+    )
+
+
+def tolerance_section(page: Page) -> Markup | None:
+    """Return the tolerance with its reason."""
+    items = view.tolerance_items(page.report)
+    if not items:
+        return None
+    widened = "widened by the user" if view.is_tolerance_widened(page.report) else ""
+    policy = one_line(page.report.tolerance.get("policy", "") or "", 80)
+    return details("Tolerance", facts(items), summary=widened or policy)
+
+
+def compile_section(page: Page) -> Markup | None:
+    """Return compile time, resources, warnings and the effective options."""
+    report = page.report
+    if not report.compile:
+        return None
+    rows = [[tag("code", r[0]), *r[1:]] for r in view.resource_rows(report)]
+    headers = ["Kernel", "Registers", "Spills", "Static shared", "Occupancy"]
+    grid = table(headers, rows, frozenset({1, 2, 3, 4}), "Resources of each kernel") if rows else None
+    options = report.compile.get("options") or ()
+    flags = (
+        tag("p", "Options: ", tag("code", one_line(" ".join(map(str, options)), 2000))) if options else None
+    )
+    messages = None
+    found = view.diagnostics(report)
+    if found and report.outcome != "not_compiled":
+        text = "\n".join(
+            f"line {one_line(d.get('line', 0), 12)}: {one_line(d.get('severity', ''), 20)}: {one_line(d.get('message', ''), 600)}"
+            for d in found[:30]
+        )
+        messages = tag("pre", text, cls="log")
+    log = report.compile.get("log")
+    text = tag("pre", cap(log, 8000, RECORD_FILE), cls="log") if log else None
+    return details(
+        "Compile and resources", grid, flags, messages, text, summary=view.compile_sentence(report)
+    )
+
+
+def source_section(page: Page) -> Markup | None:
+    """Return the candidate's source."""
+    if page.source is None:
+        return None
+    count = page.source.rstrip("\n").count("\n") + 1
+    return details(
+        "Source", highlight(page.source, where=SOURCE_FILE), summary=view.figures.plural(count, "line")
+    )
+
+
+def attempts(page: Page) -> Markup | None:
+    """Return all attempts, folded."""
+    inner = attempts_section(page)
+    if inner is None:
+        return None
+    return details("Attempts", *inner, summary=view.figures.plural(len(page.attempts), "attempt"))
+
+
+def provenance_section(page: Page) -> Markup:
+    """Return where everything came from."""
+    return details("Provenance and versions", facts(provenance(page)), summary=page.origin_text)

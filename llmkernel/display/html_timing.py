@@ -1,0 +1,63 @@
+"""The timing table with its bars, in plain HTML."""
+
+from __future__ import annotations
+
+from llmkernel.display import view
+from llmkernel.display.markup import Markup, join, tag
+from llmkernel.evaluation.report import Timing
+
+MAX_ROWS = 24
+
+
+def timing_section(timing: Timing) -> Markup:
+    """Return claim, bars and figures; emulation and suspect timings carry their word in the heading."""
+    rows = view.timing_rows(timing)
+    shown = rows[:MAX_ROWS]
+    full = max((max(r.median_ms, r.high_ms) for r in shown), default=0.0) or 1.0
+    has_ratio = any(r.ratio for r in shown)
+    headers = ["What was timed", "Median", "20–80 %", *(["Ratio"] if has_ratio else [])]
+    classes = [None, "num", "num opt", "num"]
+    head = [tag("th", text, scope="col", cls=cls) for text, cls in zip(headers, classes, strict=False)]
+    body = [_row(row, full, has_ratio=has_ratio) for row in shown]
+    word = (
+        "Timing (emulation)" if timing.is_emulation else "Timing (suspect)" if timing.is_suspect else "Timing"
+    )
+    grid = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), cls="tm", aria_label=word)
+    return join(
+        [
+            tag("h4", word, cls="jp-toc-ignore"),
+            tag("p", view.timing_sentence(timing), cls="claim"),
+            tag("div", grid, cls="wrap"),
+            tag("p", view.timing_caption(timing), cls="meta"),
+        ]
+    )
+
+
+def _row(row: view.TimingRow, full: float, *, has_ratio: bool) -> Markup:
+    note = tag("span", f" – {row.note}", cls="mut") if row.note else None
+    ratio = tag("td", row.ratio or "–", cls="num") if has_ratio else None
+    return tag(
+        "tr",
+        tag("th", row.label, note, _bar(row, full), scope="row"),
+        tag("td", row.time, cls="num"),
+        tag("td", row.spread or "–", cls="num opt"),
+        ratio,
+        cls=row.kind,
+    )
+
+
+def _bar(row: view.TimingRow, full: float) -> Markup:
+    """Return a bar whose length is the median; the figures stand in the cells beside it."""
+    fill = tag("div", cls="fill", style=f"width:{_percent(row.median_ms, full)}%")
+    whisker = None
+    if row.high_ms > row.low_ms:
+        left = _percent(row.low_ms, full)
+        width = max(_percent(row.high_ms, full) - left, 0.0)
+        whisker = tag("div", cls="wsk", style=f"left:{left}%;width:{width:.2f}%")
+    label = ", ".join(p for p in (f"{row.label}: {row.time}", row.ratio) if p)
+    return tag("div", fill, whisker, cls="bar", role="img", aria_label=label)
+
+
+def _percent(value: float, full: float) -> float:
+    share = 100 * value / full
+    return round(min(max(share, 0.0), 100.0), 2) if share == share else 0.0

@@ -1,0 +1,356 @@
+"""What a report says, before it is known on which surface: words, order and figures shared by HTML, Markdown and text."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from llmkernel.display import figures
+from llmkernel.display.clean import one_line
+from llmkernel.evaluation.report import CheckResult, Measurement, Report, Timing
+
+Kind = Literal["good", "bad", "unsure", "quiet"]
+
+# Symbol, words and kind of each check status, in the order in which a reader needs them.
+STATUSES: dict[str, tuple[str, str, Kind]] = {
+    "failed": ("✗", "failed", "bad"),
+    "warning": ("!", "warning", "unsure"),
+    "not_run": ("○", "not run", "quiet"),
+    "passed": ("✓", "passed", "good"),
+    "not_applicable": ("–", "not applicable", "quiet"),
+}
+_EVIDENCE_FIRST = (
+    "workload",
+    "sizes",
+    "family",
+    "output",
+    "argument",
+    "indices",
+    "index",
+    "got",
+    "expected",
+    "error",
+)
+MAX_WORKLOADS = 60
+MAX_EVIDENCE = 24
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Symbol, word and kind of an outcome; `word` alone carries the meaning."""
+
+    symbol: str
+    word: str
+    kind: Kind
+
+
+def verdict(report: Report) -> Verdict:
+    """Return how the outcome of `report` is written."""
+    word = report.outcome.replace("_", " ")
+    if report.outcome == "passed":
+        return (
+            Verdict("✓", word, "good") if report.is_verified else Verdict("?", "ran, not verified", "unsure")
+        )
+    if report.outcome == "inconclusive":
+        return Verdict("?", word, "unsure")
+    return Verdict("⊘" if report.outcome == "rejected" else "✗", word, "bad")
+
+
+def ordered_checks(report: Report) -> list[CheckResult]:
+    """Return the checks, failed ones first, each group in the order in which it ran."""
+    order = list(STATUSES)
+    return sorted(report.checks, key=lambda check: order.index(check.status))
+
+
+def checks_summary(checks: Sequence[CheckResult]) -> str:
+    """Return ``1 failed, 13 passed, 2 not run``."""
+    counts = Counter(check.status for check in checks)
+    return ", ".join(f"{counts[s]} {STATUSES[s][1]}" for s in STATUSES if counts[s]) or "none"
+
+
+def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return label and text of each piece of evidence: where, then got and expected, then the rest."""
+    keys = [k for k in _EVIDENCE_FIRST if k in evidence]
+    keys += [k for k in evidence if k not in keys]
+    return [(one_line(k.replace("_", " "), 40), value_text(evidence[k])) for k in keys[:MAX_EVIDENCE]]
+
+
+def value_text(value: Any, limit: int = 240) -> str:
+    """Return JSON-able data as a short line: numbers with their digits, indices in brackets, ``M = 127``."""
+    if isinstance(value, str):
+        return one_line(value, limit)
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no"}.get(value, "–") if value is not None else "–"
+    if isinstance(value, int | float):
+        return f"{value:.9g}" if isinstance(value, float) else str(value)
+    if isinstance(value, Mapping):
+        parts = [f"{k} = {value_text(v, 60)}" for k, v in list(value.items())[:12]]
+        return one_line(", ".join(parts) + (", …" if len(value) > 12 else ""), limit)
+    if isinstance(value, Sequence):
+        parts = [value_text(v, 60) for v in list(value)[:8]]
+        return one_line("[" + ", ".join(parts) + (", …" if len(value) > 8 else "") + "]", limit)
+    return one_line(value, limit)
+
+
+# Workloads and tolerance
+
+
+def workload_name(workload: Mapping[str, Any]) -> str:
+    """Return ``M = 127, N = 1023 · heavy tails · yours``."""
+    sizes = workload.get("sizes")
+    parts = [value_text(sizes) if sizes else "", one_line(workload.get("family", "") or "", 60)]
+    parts.append("your own inputs" if workload.get("is_users_own") else "")
+    return " · ".join(p for p in parts if p) or "–"
+
+
+def is_right(workload: Mapping[str, Any]) -> bool:
+    """Return whether a draw passed."""
+    return workload.get("outcome") == "passed"
+
+
+def _burden(workload: Mapping[str, Any]) -> float:
+    error, allowed = workload.get("error"), workload.get("allowed")
+    if not isinstance(error, int | float) or not isinstance(allowed, int | float):
+        return -1.0
+    if error != error:
+        return float("inf")
+    return error / allowed if allowed else (float("inf") if error else 0.0)
+
+
+def ordered_workloads(report: Report) -> list[Mapping[str, Any]]:
+    """Return the draws, wrong ones first, then those that come closest to what is allowed."""
+    return sorted(report.workloads, key=lambda w: (is_right(w), -_burden(w)))
+
+
+def error_text(workload: Mapping[str, Any]) -> str:
+    """Return ``error 3.1 of allowed 9.6, the reference's own 2.4``."""
+    error, allowed, own = workload.get("error"), workload.get("allowed"), workload.get("reference_error")
+    if error is None:
+        return ""
+    if error == 0 and not allowed:
+        return "exact"
+    text = f"error {figures.significant(error, 2)}"
+    text += "" if allowed is None else f" of allowed {figures.significant(allowed, 2)}"
+    return text + ("" if own is None else f", the reference’s own {figures.significant(own, 2)}")
+
+
+def workloads_summary(report: Report) -> str:
+    """Return one sentence about all draws."""
+    total = len(report.workloads)
+    if not total:
+        return "no workload was run"
+    wrong = sum(not is_right(w) for w in report.workloads)
+    text = figures.plural(total, "workload") + (", all right" if not wrong else f", {wrong} wrong")
+    worst = ordered_workloads(report)[0]
+    detail = error_text(worst)
+    return f"{text}; worst: {detail} ({workload_name(worst)})" if detail else text
+
+
+def is_tolerance_widened(report: Report) -> bool:
+    """Return whether the user allowed more than the policy would."""
+    tolerance = report.tolerance
+    return bool(tolerance.get("is_widened")) or tolerance.get("policy") in ("user", "widened")
+
+
+def tolerance_items(report: Report) -> list[tuple[str, str]]:
+    """Return label and text of the tolerance: policy and reason first, then its figures."""
+    data = {k: v for k, v in report.tolerance.items() if k not in ("policy", "reason", "is_widened")}
+    items = [(k, one_line(report.tolerance[k], 600)) for k in ("policy", "reason") if report.tolerance.get(k)]
+    return items + [
+        (one_line(k.replace("_", " "), 40), value_text(v)) for k, v in list(data.items())[:MAX_EVIDENCE]
+    ]
+
+
+def notices(report: Report) -> list[str]:
+    """Return what must be read before anything else, one sentence each."""
+    lines = []
+    if is_tolerance_widened(report):
+        reason = one_line(report.tolerance.get("reason", "") or "", 400)
+        lines.append("Tolerance widened by the user" + (f": {reason}" if reason else ""))
+    if not report.is_verified:
+        lines.append("There is no reference: nothing says that these results are right")
+    if report.level == "quick" and report.is_passed:
+        lines.append("Quick check only: the user’s own inputs, once")
+    return lines + [one_line(w, 600) for w in report.warnings[:20]]
+
+
+# Timing
+
+
+@dataclass(frozen=True)
+class TimingRow:
+    """One bar.
+
+    Attributes
+    ----------
+    label : str
+    kind : str
+        ``kernel``, ``best`` (the fastest baseline), ``baseline`` or ``limit`` (the speed of light).
+    median_ms, low_ms, high_ms : float
+        `low_ms` and `high_ms` are the ends of the whisker: the 95 % interval of the paired ratio times the kernel's
+        median for a baseline, the 20th and 80th percentile where there is no ratio. Equal where there is none.
+    time, spread, ratio, note : str
+        Ready to print.
+    """
+
+    label: str
+    kind: str
+    median_ms: float
+    low_ms: float
+    high_ms: float
+    time: str
+    spread: str
+    ratio: str
+    note: str
+
+
+def timing_rows(timing: Timing) -> list[TimingRow]:
+    """Return the kernel, the baselines from fast to slow, and the speed of light."""
+    unit = figures.time_unit(timing.kernel.median_ms)
+    rows = [_row(timing, timing.kernel, "kernel", unit)]
+    for baseline in sorted(timing.baselines, key=lambda b: b.median_ms):
+        kind = "best" if baseline.label == timing.best_baseline else "baseline"
+        rows.append(_row(timing, baseline, kind, unit))
+    if timing.speed_of_light_ms is not None and not timing.is_emulation:
+        limit = timing.speed_of_light_ms
+        fraction = timing.fraction_of_speed_of_light
+        reached = "" if fraction is None else f"{100 * fraction:.0f} % reached"
+        parts = [figures.size(timing.bytes_moved) + " to move"] if timing.bytes_moved is not None else []
+        if timing.operations:
+            parts.append(f"{figures.significant(float(timing.operations))} operations")
+        note = ", ".join(parts)
+        rows.append(
+            TimingRow(
+                "speed of light", "limit", limit, limit, limit, figures.time(limit, unit), "", reached, note
+            )
+        )
+    return rows
+
+
+def _row(timing: Timing, row: Measurement, kind: str, unit: figures.Unit) -> TimingRow:
+    low, high, ratio = row.p20_ms, row.p80_ms, ""
+    # A ratio is a claim: emulation and suspect timings make none.
+    has_ratio = row.ratio is not None and not timing.is_emulation and not timing.is_suspect
+    if has_ratio:
+        ratio = figures.ratio(row.ratio)
+        interval = figures.interval(row.ratio_low, row.ratio_high)
+        ratio += f" ({interval})" if interval else ""
+        if row.ratio_low is not None and row.ratio_high is not None:
+            low, high = row.ratio_low * timing.kernel.median_ms, row.ratio_high * timing.kernel.median_ms
+    _, factor = unit
+    spread = figures.interval(row.p20_ms * factor, row.p80_ms * factor)
+    note = one_line(row.note, 200)
+    if kind == "best":
+        note = "best baseline" + (f"; {note}" if note else "")
+    return TimingRow(
+        one_line(row.label, 80),
+        kind,
+        row.median_ms,
+        low,
+        high,
+        figures.time(row.median_ms, unit),
+        spread,
+        ratio,
+        note,
+    )
+
+
+def timing_sentence(timing: Timing) -> str:
+    """Return the one sentence that may be said."""
+    if timing.is_emulation:
+        return "Emulation: measured on the cpu device, which says nothing about speed on a GPU"
+    if timing.is_suspect:
+        reached = timing.fraction_of_speed_of_light
+        figure = "" if reached is None else f" ({100 * reached:.0f} % of it)"
+        return f"Suspect: faster than the measured speed of light allows{figure}; not counted as a win"
+    return one_line(timing.claim, 400) or f"{figures.time(timing.kernel.median_ms)} median"
+
+
+def timing_caption(timing: Timing) -> str:
+    """Return what was measured and how to read the bars."""
+    parts = [one_line(timing.workload, 160)] if timing.workload else []
+    parts.append(figures.plural(timing.kernel.samples, "sample"))
+    if timing.is_emulation or timing.is_suspect:
+        parts.append("whiskers: 20th to 80th percentile")
+    else:
+        parts.append("ratio: that row’s time over this kernel’s, with its 95 % interval (whiskers)")
+    return "; ".join(parts)
+
+
+# Compile, fault, provenance
+
+
+def resource_rows(report: Report) -> list[tuple[str, str, str, str, str]]:
+    """Return kernel, registers, spills, static shared memory and occupancy of each compiled kernel."""
+    rows = []
+    kernels = report.compile.get("kernels") or {}
+    for name, value in list(kernels.items())[:32]:
+        data = value if isinstance(value, Mapping) else {}
+        occupancy = data.get("occupancy")
+        rows.append(
+            (
+                one_line(name, 120),
+                value_text(data.get("registers")),
+                figures.size(data.get("spill_bytes")),
+                figures.size(data.get("static_shared_bytes")),
+                "–" if not isinstance(occupancy, int | float) else f"{100 * occupancy:.0f} %",
+            )
+        )
+    return rows
+
+
+def compile_sentence(report: Report) -> str:
+    """Return architecture, seconds and number of diagnostics."""
+    data = report.compile
+    parts = [f"for {one_line(data['arch'], 40)}"] if data.get("arch") else []
+    if isinstance(data.get("seconds"), int | float):
+        parts.append(
+            f"in {figures.seconds(data['seconds'])}" + (" (from the cache)" if data.get("is_cached") else "")
+        )
+    found = Counter(str(d.get("severity", "error")) for d in diagnostics(report))
+    parts += [figures.plural(found[s], s) for s in ("error", "warning") if found[s]]
+    verb = "Not compiled" if report.outcome == "not_compiled" else "Compiled"
+    return f"{verb} {', '.join(parts)}" if parts else ""
+
+
+def diagnostics(report: Report) -> list[Mapping[str, Any]]:
+    """Return the compiler's messages in its order."""
+    return [d for d in report.compile.get("diagnostics") or () if isinstance(d, Mapping)]
+
+
+def device_text(report: Report) -> str:
+    """Return ``NVIDIA H200 (sm_90a)``."""
+    device = report.device
+    name = one_line(device.get("name") or device.get("device") or "", 80)
+    arch = one_line(device.get("arch") or "", 20)
+    text = f"{name} ({arch})" if name and arch and arch != "host" else name
+    return f"{text}, emulation" if device.get("device") == "cpu" and text else text
+
+
+def flat_facts(data: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Return label and text of nested data, for the details at the end of a report."""
+    items: list[tuple[str, str]] = []
+    for key, value in list(data.items())[:60]:
+        label = one_line(f"{prefix}{str(key).replace('_', ' ')}", 60)
+        if isinstance(value, Mapping) and not prefix:
+            items += flat_facts(value, f"{label} · ")
+        else:
+            items.append((label, value_text(value)))
+    return items
+
+
+def stages_text(report: Report) -> str:
+    """Return ``compile 0.08 s, quick 0.2 s, total 3.1 s``."""
+    return ", ".join(
+        f"{one_line(k, 20)} {figures.seconds(v)}"
+        for k, v in report.seconds.items()
+        if isinstance(v, int | float)
+    )
+
+
+def json_able(value: Any) -> Any:
+    """Return `value` as JSON has it, so that a bundle never breaks a notebook's file."""
+    return json.loads(json.dumps(value, default=str, allow_nan=True), parse_constant=str)
