@@ -12,6 +12,7 @@ from traitlets.config import Configurable
 
 from llmkernel.errors import ConfigurationError
 
+PROVIDERS = ("claude", "codex", "openai-compatible", "library")
 DEVICES = ("auto", "cuda", "cpu")
 REPLAY_MODES = ("auto", "only", "never")
 

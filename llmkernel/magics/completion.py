@@ -10,6 +10,7 @@ from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
+from llmkernel.config import PROVIDERS
 from llmkernel.magics.namespace import is_array, is_reference, user_names
 from llmkernel.magics.parsing import options_of
 
@@ -46,7 +47,7 @@ class MagicMatcher:
             for kind, word in self._candidates(magic.parser, text)
             if word.startswith(token)
         ]
-        return {"completions": words, "suppress": bool(words)}
+        return {"completions": words, "suppress": bool(words), "ordered": True}
 
     def _candidates(self, parser: argparse.ArgumentParser, text: str) -> Iterable[tuple[str, str]]:
         options = options_of(parser)
@@ -57,21 +58,22 @@ class MagicMatcher:
         if word.startswith("-"):
             used = {w.partition("=")[0] for w in before}
             return [
-                ("option", name)
+                ("param", name)
                 for name, action in options.items()
                 if name not in used or isinstance(action, argparse._AppendAction)  # noqa: SLF001
             ]
         quoted = _open_option(before, options)
         if quoted is not None:
             return self._values(options[quoted])
-        return self._callables(word) + [("option", name) for name in options if not word]
+        references = [] if _has_reference(before, options) else self._callables(word)
+        return references + [("param", name) for name in options if not word]
 
     def _values(self, action: argparse.Action) -> Iterable[tuple[str, str]]:
         namespace = self._ipython.user_ns
         if action.choices is not None:
-            return [("value", str(choice)) for choice in action.choices]
+            return [("keyword", str(choice)) for choice in action.choices]
         if action.dest == "provider":
-            return [("value", name) for name in provider_names()]
+            return [("keyword", name) for name in provider_names()]
         if action.dest == "inputs":
             return [("instance", name) for name in user_names(namespace, is_array)]
         if action.dest == "baseline":
@@ -87,6 +89,14 @@ class MagicMatcher:
         return [("function", f"{owner}.{name}") for name in dir(value)] if value is not None else []
 
 
+def _has_reference(before: list[str], options: dict[str, argparse.Action]) -> bool:
+    for previous, word in zip(["", *before], before, strict=False):
+        is_value = previous in options and options[previous].nargs != 0
+        if word and not word.startswith("-") and not is_value:
+            return True
+    return False
+
+
 def _open_option(before: list[str], options: dict[str, argparse.Action]) -> str | None:
     """Return the option whose value is being written: the last word, or one whose quotation is still open."""
     if before and before[-1] in options:
@@ -100,5 +110,5 @@ def _open_option(before: list[str], options: dict[str, argparse.Action]) -> str 
 
 
 def provider_names() -> list[str]:
-    """Return the names of the installed providers; loads none of them."""
-    return sorted({point.name for point in entry_points(group="llmkernel.providers")})
+    """Return the names of our providers and of installed plug-ins; loads none of them."""
+    return sorted({*PROVIDERS, *(point.name for point in entry_points(group="llmkernel.providers"))})

@@ -21,8 +21,8 @@ class CellPlacement:
         The cell magics this is for; all others are left alone.
     """
 
-    # IPython also asks its transformers whether a cell is complete, but not those with this mark. It must see the
-    # cell as it was typed, or a terminal would run it before its body is written.
+    # IPython also asks its transformers whether a cell is complete, but not those with this mark. It must see
+    # the cell as it was typed, or a terminal would run it before its body is written.
     has_side_effects = True
 
     def __init__(self, names: tuple[str, ...]) -> None:
