@@ -1,0 +1,30 @@
+"""What every test gets: no key, no configuration and no proxy of the person who runs it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest_plugins = ["tests.wire.fixtures"]
+
+_FOREIGN = re.compile(
+    r"^(ANTHROPIC|OPENAI|OPENROUTER|LLMKERNEL)_|^(HTTPS?|ALL|NO)_PROXY$|(API_KEY|AUTH_TOKEN)$", re.IGNORECASE
+)
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch, tmp_path_factory):
+    import os
+
+    for name in [n for n in os.environ if _FOREIGN.search(n)]:
+        monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name, folder in (
+        ("CONFIG", ".config"),
+        ("CACHE", ".cache"),
+        ("DATA", ".local/share"),
+        ("STATE", ".local/state"),
+    ):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / folder))
