@@ -287,6 +287,21 @@ class Device(ABC):
         Faults are returned, not raised; `LaunchError` is raised for limits found before a launch.
         """
 
+    def execute_many(
+        self, module: Module, plan: LaunchPlan, runs: Sequence[Mapping[str, Image]], options: ExecutionOptions
+    ) -> list[Execution]:
+        """Run `plan` once for each mapping in `runs`, in order, over one load of the module.
+
+        `__device__` variables keep their values from run to run, so that state kept between launches shows. Stops
+        after the first fault; a device overrides this where one load needs more than calling `execute` again.
+        """
+        done: list[Execution] = []
+        for images in runs:
+            done.append(self.execute(module, plan, images, options))
+            if done[-1].fault is not None:
+                break
+        return done
+
     @abstractmethod
     def sampler(self, module: Module, plan: LaunchPlan, draws: Sequence[Mapping[str, Bytes]]) -> Sampler:
         """Prepare timing of `plan`; each draw maps input and inout buffers to payload bytes."""

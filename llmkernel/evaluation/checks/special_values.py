@@ -1,0 +1,35 @@
+"""NaN and ±infinity stand where the oracle has them and nowhere else.
+
+Reason: "any NaN fails" refuses references that give NaN, and "both NaN match anywhere" lets a checker be wildcarded
+(research/kernels.md items 29 and 30; research/cases.md A10, A13, A14).
+"""
+
+from __future__ import annotations
+
+from llmkernel.evaluation.checks.base import Check
+from llmkernel.evaluation.draw import Draw, Finding, examples
+from llmkernel.evaluation.tolerance import special_mismatch
+
+
+class SpecialValues(Check):
+    """Compare the positions of NaN and infinities."""
+
+    name = "NaN and infinity"
+    covers = "NaN and ±infinity stand exactly where the reference has them"
+
+    def inspect(self, draw: Draw) -> Finding | None:
+        """Return a finding for the first result with a misplaced special value."""
+        for slot in draw.slots:
+            if slot.got is None or slot.target.is_exact:
+                continue
+            wrong = special_mismatch(slot.got, slot.target.oracle, slot.target.at_dtype)
+            if wrong.size:
+                shown = examples(slot, wrong)
+                first = shown[0]
+                return Finding(
+                    "non_finite",
+                    f"`{slot.name}` has {wrong.size} elements where NaN or infinity is misplaced; {first['index']}: got "
+                    f"{first['got']}, expected {first['expected']}, at {draw.workload.label()}.",
+                    {**draw.where(), "result": slot.name, "count": int(wrong.size), "examples": shown},
+                )
+        return None

@@ -1,0 +1,133 @@
+"""What one draw must give: the float64 oracle, the reference at its own dtype, and what is allowed between.
+
+Lives in the notebook's process only; nothing of it is ever sent to a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from llmkernel.errors import ReferenceProblem
+from llmkernel.evaluation.reduction import ReductionLengths
+from llmkernel.evaluation.tolerance import Allowance, allowance, comparable, row_error
+from llmkernel.problem.arrays import HostArray
+from llmkernel.problem.dtypes import DTYPES, dtype_name
+from llmkernel.problem.problem import HostInput, Problem
+from llmkernel.problem.workloads import Workload
+
+
+@dataclass
+class Target:
+    """One array that a candidate must produce.
+
+    Attributes
+    ----------
+    dtype : str
+        The contract's dtype.
+    shape : tuple of int
+    at_dtype : numpy.ndarray
+        The reference's own result.
+    oracle : numpy.ndarray
+        float64, complex128, or the exact values of integers and booleans.
+    has_oracle : bool
+        False where the reference does not run in float64: `oracle` is then `at_dtype`, widened.
+    allowed : Allowance
+    input_index : int or None
+        The input that is changed in place to carry this result; None for a returned one.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    at_dtype: HostArray
+    oracle: HostArray
+    has_oracle: bool
+    allowed: Allowance
+    input_index: int | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether values must agree bit for bit: integers and booleans."""
+        return DTYPES[self.dtype].kind in "iub"
+
+
+@dataclass
+class Expected:
+    """The targets of one draw: returned results first, then inputs changed in place."""
+
+    workload: Workload
+    inputs: list[HostInput]
+    targets: list[Target]
+    _problem: Problem
+
+    def perturbed(self, seed: int) -> list[HostArray] | None:
+        """Return the oracle's results when every float input is moved by half a unit in the last place.
+
+        None where the reference does not run in float64.
+        """
+        rng = np.random.default_rng(seed)
+        moved = [
+            _moved(v, rng) if isinstance(v, np.ndarray) and DTYPES[dtype_name(v.dtype)].kind in "fc" else v
+            for v in self.inputs
+        ]
+        try:
+            return _all_results(self._problem, moved, is_wide=True)
+        except ReferenceProblem:
+            return None
+
+
+def _moved(value: HostArray, rng: np.random.Generator) -> HostArray:
+    wide = value.astype(np.complex128 if np.iscomplexobj(value) else np.float64)
+    sign = np.where(rng.random(value.shape) < 0.5, -1.0, 1.0)
+    return np.asarray(wide * (1.0 + 0.5 * DTYPES[dtype_name(value.dtype)].eps * sign))
+
+
+def _all_results(problem: Problem, inputs: Sequence[HostInput], *, is_wide: bool) -> list[HostArray]:
+    run = problem.run_reference(inputs, is_wide=is_wide)
+    return [*run.results, *(run.inputs_after[i] for i in problem.contract.mutated)]
+
+
+def expect(problem: Problem, workload: Workload, inputs: list[HostInput], lengths: ReductionLengths) -> Expected:
+    """Run the reference at its own dtype and in float64.
+
+    Raises
+    ------
+    llmkernel.errors.ReferenceProblem
+        When the reference refuses this draw: the caller drops and lists it.
+    """
+    at_dtype = _all_results(problem, inputs, is_wide=False)
+    try:
+        wide: list[HostArray] | None = _all_results(problem, inputs, is_wide=True)
+    except ReferenceProblem:
+        wide = None
+    if wide is not None and [w.shape for w in wide] != [a.shape for a in at_dtype]:
+        wide = None
+    n = lengths.at(workload.sizes, inputs)
+    returned = len(problem.contract.dtypes)
+    targets = []
+    for i, mine in enumerate(at_dtype):
+        index = None if i < returned else problem.contract.mutated[i - returned]
+        targets.append(
+            _target(problem, mine, None if wide is None else wide[i], n[i] if i < len(n) else max(n, default=1), index)
+        )
+    return Expected(workload, inputs, targets, problem)
+
+
+def _target(problem: Problem, mine: HostArray, wide: HostArray | None, n: int, index: int | None) -> Target:
+    dtype = dtype_name(mine.dtype)
+    kind = DTYPES[dtype].kind
+    if kind in "iub":
+        exact = allowance("float32", 1, 0.0, user=0.0, has_oracle=True)
+        policy = Allowance(0.0, 0.0, 0.0, exact.reduction_length, "exact")
+        return Target(dtype, mine.shape, mine, mine, has_oracle=True, allowed=policy, input_index=index)
+    target_wide = np.complex128 if kind == "c" else np.float64
+    has_oracle = wide is not None and wide.dtype == target_wide
+    oracle = wide if wide is not None and has_oracle else mine.astype(target_wide)
+    error = 0.0
+    if has_oracle and mine.size:
+        mask = comparable(mine, oracle, mine)
+        error = float(row_error(mine, oracle, mask)[2].max(initial=0.0))
+    allowed = allowance(dtype, n, error, user=problem.tolerance, has_oracle=has_oracle)
+    return Target(dtype, mine.shape, mine, oracle, has_oracle, allowed, index)

@@ -1,0 +1,115 @@
+"""Asking a worker about one candidate, with everything that may go wrong turned into data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from llmkernel.devices.base import Bytes, DeviceLimits, ExecutionOptions, Fault
+from llmkernel.devices.plan import LaunchPlan
+from llmkernel.evaluation.worker.client import POOL, Worker, WorkerLostError
+from llmkernel.evaluation.worker.harness import DrawResult
+
+COMPILE_SECONDS = 120.0
+# The device ends a run at its own limit; the notebook waits a little longer before it ends the worker.
+GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled candidate inside the worker."""
+
+    number: int
+    data: dict[str, Any]
+
+
+class Session:
+    """One candidate in one worker.
+
+    Parameters
+    ----------
+    device : str
+    timeout : float
+        Seconds that one execution may take.
+    """
+
+    def __init__(self, device: str, timeout: float) -> None:
+        self.device = device
+        self.timeout = timeout
+        self.worker: Worker = POOL.get(device)
+        self._module: tuple[str, tuple[str, ...], str | None] | None = None
+        self._compiled: Compiled | None = None
+
+    def limits(self) -> DeviceLimits:
+        """Return the device's limits."""
+        return self.worker.limits()
+
+    def versions(self) -> dict[str, str]:
+        """Return the device's versions."""
+        return dict(self.worker.hello()["versions"])
+
+    def compile(self, source: str, kernels: Sequence[str], arch: str | None = None) -> Compiled:
+        """Compile; the device's errors are raised."""
+        self._module = (source, tuple(kernels), arch)
+        try:
+            answer, _ = self.worker.request(
+                {"op": "compile", "source": source, "kernels": list(kernels), "arch": arch}, timeout=COMPILE_SECONDS
+            )
+        except WorkerLostError:
+            self._replace()
+            raise
+        self._compiled = Compiled(answer["module"], answer)
+        return self._compiled
+
+    def draw(
+        self,
+        plan: LaunchPlan,
+        inputs: Mapping[str, Bytes],
+        *,
+        repeats: int,
+        seed: int,
+        options: ExecutionOptions,
+        misalign: Mapping[str, int] | None = None,
+    ) -> DrawResult:
+        """Run one draw; a lost worker becomes a fault and is replaced by the spare."""
+        if self._compiled is None:
+            assert self._module is not None
+            self.compile(*self._module)
+        assert self._compiled is not None
+        header = {
+            "op": "draw",
+            "module": self._compiled.number,
+            "plan": plan.to_dict(),
+            "inputs": list(inputs),
+            "repeats": repeats,
+            "seed": seed,
+            "options": asdict(options),
+            "misalign": dict(misalign or {}),
+        }
+        limit = options.timeout_seconds * (repeats + 1) + GRACE_SECONDS
+        try:
+            answer, blobs = self.worker.request(header, list(inputs.values()), timeout=limit)
+        except WorkerLostError as lost:
+            self._replace()
+            return DrawResult(fault=lost.fault)
+        finals = answer.pop("finals")
+        fault = answer.pop("fault")
+        if fault is not None and fault["details"].get("is_context_lost"):
+            self._replace()
+        count = len(blobs) - len(finals)
+        return DrawResult(
+            results=blobs[:count],
+            finals=dict(zip(finals, blobs[count:], strict=True)),
+            fault=None if fault is None else Fault(**fault),
+            **{k: answer[k] for k in _DRAW_FIELDS},
+        )
+
+    def _replace(self) -> None:
+        """Take the spare; the candidate is compiled again when the next draw needs it."""
+        POOL.discard(self.worker)
+        self.worker = POOL.get(self.device)
+        self._compiled = None
+
+
+_DRAW_FIELDS = ("elapsed_ms", "guards", "mutated", "unwritten", "differs", "depends_on_poison", "printed")

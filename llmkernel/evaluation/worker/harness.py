@@ -1,0 +1,254 @@
+"""One draw on a device: guard bands, poison, repeats, and what changed that should not have.
+
+Runs inside the worker. It knows inputs and outputs, never what the outputs should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from llmkernel.devices.base import Bytes, Device, ExecutionOptions, Fault, Image, Module
+from llmkernel.devices.plan import Buffer, LaunchPlan
+from llmkernel.problem.dtypes import DTYPES
+
+ALIGNMENT = 256
+_POISONED = ("output", "scratch")
+
+
+@dataclass
+class DrawResult:
+    """What one draw showed.
+
+    Attributes
+    ----------
+    results : list of numpy.ndarray
+        Result payloads of the first run, uint8, in the plan's return order; empty after a fault.
+    finals : dict
+        Final payloads of `inout` buffers that are not results.
+    fault : Fault or None
+    elapsed_ms : list of float
+    guards : list of dict
+        Guard bytes that changed: ``buffer``, ``side``, ``element`` (index of the nearest element).
+    mutated : list of dict
+        Inputs that changed: ``buffer``, ``count``, ``element``.
+    unwritten : dict
+        Result buffer to ``{"count", "first"}``.
+    differs : dict
+        Result buffer to ``{"count", "first", "run"}``: runs that were not bitwise equal to the first.
+    depends_on_poison : bool
+        Runs over equal poison agree and runs over different poison do not.
+    printed : str
+    """
+
+    results: list[Bytes] = field(default_factory=list)
+    finals: dict[str, Bytes] = field(default_factory=dict)
+    fault: Fault | None = None
+    elapsed_ms: list[float] = field(default_factory=list)
+    guards: list[dict[str, Any]] = field(default_factory=list)
+    mutated: list[dict[str, Any]] = field(default_factory=list)
+    unwritten: dict[str, dict[str, int]] = field(default_factory=dict)
+    differs: dict[str, dict[str, float]] = field(default_factory=dict)
+    depends_on_poison: bool = False
+    printed: str = ""
+
+
+def run_draw(
+    device: Device,
+    module: Module,
+    plan: LaunchPlan,
+    inputs: Mapping[str, Bytes],
+    *,
+    repeats: int,
+    seed: int,
+    options: ExecutionOptions,
+    misalign: Mapping[str, int] | None = None,
+) -> DrawResult:
+    """Run `plan` several times over one draw.
+
+    Parameters
+    ----------
+    inputs : mapping
+        Payload bytes of every input and inout buffer.
+    repeats : int
+        At least 2: the second run has the complement of the first run's poison, so that an element that was never
+        written is told from one that happens to equal its poison.
+    seed : int
+        Secret; of poison and guard patterns.
+    misalign : mapping, optional
+        Bytes past a 256-byte boundary by buffer name.
+    """
+    shifts = misalign or {}
+    runs = [_images(device, plan, inputs, seed, r, shifts) for r in range(repeats)]
+    before = [{n: _guards(i) for n, i in images.items()} for images in runs]
+    executions = device.execute_many(module, plan, runs, options)
+    out = DrawResult(
+        elapsed_ms=[e.elapsed_ms for e in executions],
+        fault=next((e.fault for e in executions if e.fault), None),
+        printed="".join(e.printed for e in executions)[:65536],
+    )
+    if out.fault is not None:
+        # Guards that were hit before the fault name the cause better than the fault does.
+        for images, guards in zip(runs[: len(executions)], before, strict=False):
+            _compare_guards(out, plan, images, guards)
+        return out
+    for images, guards in zip(runs, before, strict=True):
+        _compare_guards(out, plan, images, guards)
+        _compare_inputs(out, plan, images, inputs)
+    _compare_results(out, plan, runs, seed)
+    if out.differs:
+        _tell_poison_from_race(out, device, module, plan, inputs, seed, options, shifts)
+    first = runs[0]
+    out.results = [first[name].payload.copy() for name in plan.results]
+    out.finals = {
+        b.name: first[b.name].payload.copy() for b in plan.buffers if b.role == "inout" and b.name not in plan.results
+    }
+    return out
+
+
+def payload_bytes(buffer: Buffer) -> int:
+    """Return the size of a buffer's storage in bytes, strides included."""
+    if buffer.strides is None:
+        count = int(np.prod(buffer.shape, dtype=np.int64)) if buffer.shape else 1
+    elif 0 in buffer.shape:
+        count = 0
+    else:
+        count = 1 + sum((n - 1) * s for n, s in zip(buffer.shape, buffer.strides, strict=True))
+    return count * DTYPES[buffer.dtype].itemsize
+
+
+def _images(
+    device: Device, plan: LaunchPlan, inputs: Mapping[str, Bytes], seed: int, run: int, shifts: Mapping[str, int]
+) -> dict[str, Image]:
+    images = {}
+    for number, buffer in enumerate(plan.buffers):
+        nbytes = payload_bytes(buffer)
+        shift = shifts.get(buffer.name, 0)
+        front = -(-device.front_guard_bytes // ALIGNMENT) * ALIGNMENT + shift
+        rng = np.random.default_rng([seed, number, run // 2])
+        data = np.frombuffer(rng.bytes(front + nbytes + device.back_guard_bytes), np.uint8).copy()
+        image = Image(data, front, nbytes, shift)
+        if buffer.role in _POISONED:
+            if run % 2:
+                np.invert(image.payload, out=image.payload)
+        else:
+            image.payload[:] = inputs[buffer.name]
+        images[buffer.name] = image
+    return images
+
+
+def _guards(image: Image) -> tuple[Bytes, Bytes]:
+    return image.data[: image.offset].copy(), image.data[image.offset + image.nbytes :].copy()
+
+
+def _compare_guards(
+    out: DrawResult, plan: LaunchPlan, images: Mapping[str, Image], before: Mapping[str, tuple[Bytes, Bytes]]
+) -> None:
+    if out.guards:
+        return
+    for buffer in plan.buffers:
+        image = images[buffer.name]
+        size = DTYPES[buffer.dtype].itemsize
+        for side, was, now in zip(("before", "after"), before[buffer.name], _guards(image), strict=True):
+            changed = np.flatnonzero(was != now)
+            if changed.size:
+                at = int(changed[-1] if side == "before" else changed[0])
+                element = (at - len(was)) // size if side == "before" else (image.nbytes + at) // size
+                out.guards.append(
+                    {"buffer": buffer.name, "side": side, "element": element, "bytes": int(changed.size)}
+                )
+
+
+def _compare_inputs(
+    out: DrawResult, plan: LaunchPlan, images: Mapping[str, Image], inputs: Mapping[str, Bytes]
+) -> None:
+    if out.mutated:
+        return
+    for buffer in plan.buffers:
+        if buffer.role != "input":
+            continue
+        changed = np.flatnonzero(images[buffer.name].payload != inputs[buffer.name])
+        if changed.size:
+            size = DTYPES[buffer.dtype].itemsize
+            elements = np.unique(changed // size)
+            out.mutated.append(
+                {"buffer": buffer.name, "count": int(elements.size), "element": int(elements[0])}
+            )
+
+
+def _elements(payload: Bytes, itemsize: int) -> npt.NDArray[Any]:
+    words = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+    if itemsize in words:
+        return payload.view(words[itemsize])
+    return payload.view(np.uint64).reshape(-1, itemsize // 8)
+
+
+def _unequal(a: Bytes, b: Bytes, itemsize: int) -> npt.NDArray[np.bool_]:
+    unequal = _elements(a, itemsize) != _elements(b, itemsize)
+    return unequal.any(axis=1) if unequal.ndim > 1 else unequal
+
+
+def _compare_results(out: DrawResult, plan: LaunchPlan, runs: Sequence[Mapping[str, Image]], seed: int) -> None:
+    for name in dict.fromkeys(plan.results):
+        buffer = plan.buffer(name)
+        size = DTYPES[buffer.dtype].itemsize
+        first = runs[0][name].payload
+        never = np.zeros(len(first) // size, np.bool_)
+        if buffer.role in _POISONED and not buffer.is_zeroed and len(runs) > 1 and len(first):
+            poison = _poison(plan, buffer, seed, runs[0][name])
+            second = runs[1][name].payload
+            never = ~_unequal(first, poison, size) & ~_unequal(second, np.invert(poison), size)
+            if never.any():
+                out.unwritten[name] = {"count": int(never.sum()), "first": int(np.argmax(never))}
+        for number, images in enumerate(runs[1:], 1):
+            unequal = _unequal(first, images[name].payload, size) & ~never
+            if unequal.any():
+                out.differs[name] = {
+                    "count": int(unequal.sum()),
+                    "first": int(np.argmax(unequal)),
+                    "run": number,
+                    "relative": _relative_change(first, images[name].payload, unequal, buffer.dtype),
+                }
+                break
+
+
+def _relative_change(a: Bytes, b: Bytes, where: npt.NDArray[np.bool_], dtype: str) -> float:
+    """Return the greatest change over the greatest magnitude: float atomics in another order change little."""
+    if DTYPES[dtype].kind not in "fc":
+        return 1e300
+    wide = np.complex128 if DTYPES[dtype].kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        x, y = (v.view(DTYPES[dtype].numpy).astype(wide) for v in (a, b))
+        change = np.abs(x - y)[where]
+        scale = np.abs(x[np.isfinite(x)]).max(initial=0.0)
+    # JSON-able, and infinite wherever NaN or infinity come and go.
+    return float(change.max() / scale) if scale > 0 and np.isfinite(change).all() else 1e300
+
+
+def _poison(plan: LaunchPlan, buffer: Buffer, seed: int, image: Image) -> Bytes:
+    rng = np.random.default_rng([seed, plan.buffers.index(buffer), 0])
+    data = np.frombuffer(rng.bytes(len(image.data)), np.uint8)
+    return data[image.offset : image.offset + image.nbytes]
+
+
+def _tell_poison_from_race(
+    out: DrawResult,
+    device: Device,
+    module: Module,
+    plan: LaunchPlan,
+    inputs: Mapping[str, Bytes],
+    seed: int,
+    options: ExecutionOptions,
+    shifts: Mapping[str, int],
+) -> None:
+    """Run twice over equal poison: if these agree, the result depends on memory that nobody wrote."""
+    pair = [_images(device, plan, inputs, seed, 0, shifts) for _ in range(3)]
+    if any(e.fault for e in device.execute_many(module, plan, pair, options)):
+        return
+    out.depends_on_poison = all(
+        np.array_equal(pair[0][n].payload, other[n].payload) for other in pair[1:] for n in plan.results
+    )

@@ -1,0 +1,182 @@
+"""The worker's side: one device, one request at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from llmkernel.devices.base import Bytes, Device, ExecutionOptions, Module, Sampler, available_devices
+from llmkernel.devices.plan import plan_from_dict
+from llmkernel.errors import LLMKernelError, WorkerError
+from llmkernel.evaluation.worker.errors import error_to_dict
+from llmkernel.evaluation.worker.harness import run_draw
+from llmkernel.evaluation.worker.protocol import read_frame, write_frame
+
+Answer = tuple[dict[str, Any], list[Bytes]]
+
+
+class Server:
+    """Answers requests with one device.
+
+    Parameters
+    ----------
+    device : Device
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._modules: dict[int, Module] = {}
+        self._sampler: Sampler | None = None
+        self._baseline: Any = None
+
+    def answer(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        """Answer one request."""
+        operation: Callable[[dict[str, Any], list[Bytes]], Answer] = getattr(self, f"_do_{header['op']}")
+        return operation(header, blobs)
+
+    def hello(self) -> dict[str, Any]:
+        """Return what the notebook needs to know of this worker."""
+        return {
+            "ok": True,
+            "pid": os.getpid(),
+            "limits": self.device.limits().to_dict(),
+            "versions": self.device.versions(),
+        }
+
+    def _do_compile(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        module = self.device.compile(header["source"], header["kernels"], arch=header.get("arch"))
+        number = len(self._modules)
+        self._modules[number] = module
+        return {
+            "module": number,
+            "seconds": module.compile_seconds,
+            "is_cached": module.is_cached,
+            "warnings": [vars(w) for w in module.warnings],
+            "resources": {k: vars(v) for k, v in module.resources.items()},
+            "options": list(module.options),
+        }, []
+
+    def _do_draw(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        plan = plan_from_dict(header["plan"])
+        result = run_draw(
+            self.device,
+            self._modules[header["module"]],
+            plan,
+            dict(zip(header["inputs"], blobs, strict=True)),
+            repeats=header["repeats"],
+            seed=header["seed"],
+            options=ExecutionOptions(**header["options"]),
+            misalign=header.get("misalign"),
+        )
+        answer = {k: v for k, v in vars(result).items() if k not in ("results", "finals", "fault")}
+        answer["fault"] = None if result.fault is None else vars(result.fault)
+        answer["finals"] = list(result.finals)
+        return answer, [*result.results, *result.finals.values()]
+
+    def _do_time_open(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        self._close_sampler()
+        names = header["inputs"]
+        draws = [
+            dict(zip(names, blobs[i : i + len(names)], strict=True)) for i in range(0, len(blobs), max(1, len(names)))
+        ]
+        plan = plan_from_dict(header["plan"])
+        self._sampler = self.device.sampler(self._modules[header["module"]], plan, draws or [{}])
+        return {"ok": True}, []
+
+    def _do_time_sample(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        if self._sampler is None:
+            raise WorkerError("Timing was asked for before it was prepared.")
+        return {"ms": [float(t) for t in self._sampler.sample(header["count"])]}, []
+
+    def _do_time_outputs(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        if self._sampler is None:
+            raise WorkerError("Timing was asked for before it was prepared.")
+        seen = self._sampler.outputs()
+        names = [list(payloads) for _, payloads in seen]
+        flat = [blob for _, payloads in seen for blob in payloads.values()]
+        return {"draws": [d for d, _ in seen], "names": names}, flat
+
+    def _do_time_close(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        self._close_sampler()
+        return {"ok": True}, []
+
+    def _do_roofline(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        measure = getattr(self.device, "roofline", None)
+        return {"roofline": measure(header.get("dtypes", [])) if measure else {}}, []
+
+    def _do_baseline_open(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        from llmkernel.evaluation.worker.baseline import Baseline
+
+        if self._baseline is not None:
+            self._baseline.close()
+        self._baseline = Baseline.open(self.device, header, blobs)
+        return {"note": self._baseline.note}, []
+
+    def _do_baseline_sample(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+        return {"ms": [float(t) for t in self._baseline.sample(header["count"])]}, []
+
+    def _close_sampler(self) -> None:
+        if self._sampler is not None:
+            self._sampler.close()
+            self._sampler = None
+
+
+def main() -> None:
+    """Serve until standard input closes."""
+    # Ctrl-C in the notebook's terminal reaches the whole foreground group; only the notebook decides when we end.
+    with contextlib.suppress(ValueError, OSError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent()
+    # Frames keep the real standard output; whatever prints (also native code) goes to standard error.
+    out: BinaryIO = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
+    os.dup2(2, 1)
+    source = sys.stdin.buffer
+    try:
+        device = available_devices()[sys.argv[1]]()
+        server = Server(device)
+        write_frame(out, server.hello())
+    except LLMKernelError as error:
+        write_frame(out, {"error": error_to_dict(error)})
+        return
+    while True:
+        try:
+            header, blobs = read_frame(source)
+        except EOFError:
+            break
+        answer, back, is_lost = _answer(server, header, blobs)
+        write_frame(out, answer, back)
+        if is_lost:
+            break
+    with contextlib.suppress(Exception):
+        device.close()
+    os._exit(0)  # a broken CUDA context must not hang in its destructors
+
+
+def _answer(server: Server, header: dict[str, Any], blobs: list[Bytes]) -> tuple[dict[str, Any], list[Bytes], bool]:
+    try:
+        answer, back = server.answer(header, blobs)
+    except LLMKernelError as error:
+        return {"error": error_to_dict(error)}, [], False
+    except MemoryError:
+        return {"error": error_to_dict(WorkerError("The worker ran out of memory."))}, [], True
+    except Exception as error:  # noqa: BLE001 - the notebook must hear of everything
+        import traceback
+
+        traceback.print_exc()
+        failure = WorkerError(f"The worker failed: {type(error).__name__}: {str(error)[:500]}")
+        return {"error": error_to_dict(failure)}, [], True
+    fault = answer.get("fault") or {}
+    return answer, back, bool(fault.get("details", {}).get("is_context_lost"))
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end this process when the notebook's ends, however that happens."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)

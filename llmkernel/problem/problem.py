@@ -1,0 +1,338 @@
+"""A problem: reference, intent, signature, example inputs and the policies that judge a candidate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from llmkernel.candidate.expressions import parse_expression
+from llmkernel.errors import BindingError, LLMKernelError, ReferenceProblem
+from llmkernel.problem.arrays import (
+    HostArray,
+    Kind,
+    describe,
+    from_numpy,
+    is_array,
+    is_on_gpu,
+    kind_of,
+    results_of,
+    to_numpy,
+    widened,
+)
+from llmkernel.problem.dtypes import DTYPES, dtype_name
+from llmkernel.problem.reference import Reference
+from llmkernel.problem.shapes import fit_output_dims, symbolic_dims
+from llmkernel.problem.signature import ArraySpec, ScalarSpec, Signature
+
+HostInput = Any  # HostArray or a Python/NumPy scalar
+
+
+@dataclass
+class ReferenceRun:
+    """What the reference computed for one draw, on the host.
+
+    Attributes
+    ----------
+    results : list of numpy.ndarray
+        In return order; empty when it returned nothing.
+    inputs_after : list
+        The inputs after the call: a reference may work in place.
+    mutated : tuple of int
+        Indices of the inputs that it changed.
+    returns_tuple : bool
+    """
+
+    results: list[HostArray]
+    inputs_after: list[HostInput]
+    mutated: tuple[int, ...]
+    returns_tuple: bool
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What the reference returns for the example, at its own dtypes.
+
+    Attributes
+    ----------
+    dtypes : tuple of str
+    shapes : tuple of tuple of int
+    mutated : tuple of int
+        Indices of inputs that the reference changes in place.
+    returns_tuple : bool
+    kind : str
+        ``numpy``, ``cupy`` or ``torch``.
+    is_on_gpu : bool
+    """
+
+    dtypes: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    mutated: tuple[int, ...]
+    returns_tuple: bool
+    kind: Kind
+    is_on_gpu: bool
+
+
+@dataclass
+class Problem:
+    """Everything that defines the right answer and how it is judged.
+
+    Attributes
+    ----------
+    name : str
+        Name of the callable that will be generated.
+    intent : str
+        The cell's text, verbatim.
+    reference : Reference
+    inputs : tuple
+        The user's example, in the order of `signature.inputs`.
+    signature : Signature
+        Concrete dtypes, symbolic shapes.
+    sizes : dict
+        Symbol to its size in the example.
+    contract : Contract
+    tolerance : float or None
+        The user's own relative tolerance, replacing the derived one.
+    extra_sizes : tuple of dict
+        Further workloads that the user asked for.
+    """
+
+    name: str
+    intent: str
+    reference: Reference
+    inputs: tuple[Any, ...]
+    signature: Signature
+    sizes: dict[str, int]
+    contract: Contract
+    tolerance: float | None = None
+    extra_sizes: tuple[dict[str, int], ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def host_inputs(self) -> list[HostInput]:
+        """Return the example on the host."""
+        return [to_numpy(v) if is_array(v) else v for v in self.inputs]
+
+    def run_reference(self, inputs: Sequence[HostInput], *, is_wide: bool = False) -> ReferenceRun:
+        """Run the reference on host values, in its own framework and on the example's device.
+
+        Parameters
+        ----------
+        inputs : sequence
+            Host arrays and scalars, one for each input.
+        is_wide : bool
+            Convert floats to float64 and complex to complex128 first: the oracle.
+
+        Raises
+        ------
+        llmkernel.errors.ReferenceProblem
+            When the reference raises or returns something that is not an array.
+        """
+        return run_reference(self.reference, self.inputs, inputs, is_wide=is_wide)
+
+    def evaluate_reference(self, inputs: Sequence[HostInput]) -> list[HostArray]:
+        """Return the reference's results for host inputs; inputs changed in place count as results."""
+        run = self.run_reference(inputs)
+        return run.results or [run.inputs_after[i] for i in run.mutated]
+
+
+def run_reference(
+    reference: Reference, examples: Sequence[Any], inputs: Sequence[HostInput], *, is_wide: bool = False
+) -> ReferenceRun:
+    """Run a reference on host values; see `Problem.run_reference`."""
+    given: list[Any] = []
+    before: list[HostInput] = []
+    for value, example in zip(inputs, examples, strict=True):
+        if isinstance(value, np.ndarray):
+            host = widened(value) if is_wide else value
+            before.append(host)
+            given.append(from_numpy(host, example) if is_array(example) else host)
+        else:
+            before.append(value)
+            given.append(value)
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            returned = _without_gradients(reference, given)
+    except KeyboardInterrupt:
+        raise
+    except LLMKernelError:
+        raise
+    except Exception as error:
+        raise ReferenceProblem(
+            f"The reference raised {type(error).__name__}: {str(error)[:300]}",
+            rule="the reference computes the right answer for every workload it is given",
+            received=", ".join(describe(v) for v in before),
+            next_step="Call the reference on its own with the example inputs and correct it.",
+        ) from error
+    after = [to_numpy(g) if is_array(g) else g for g in given]
+    mutated = tuple(
+        i for i, (a, b) in enumerate(zip(after, before, strict=True)) if isinstance(a, np.ndarray) and not _same_bits(a, b)
+    )
+    if returned is None:
+        return ReferenceRun([], after, mutated, returns_tuple=False)
+    items, returns_tuple = results_of(returned)
+    results = [to_numpy(r) if is_array(r) else np.asarray(r) for r in items]
+    return ReferenceRun(results, after, mutated, returns_tuple)
+
+
+def _without_gradients(reference: Reference, given: list[Any]) -> Any:
+    if any(kind_of(g) == "torch" for g in given):
+        import torch
+
+        with torch.no_grad():
+            return reference.call(given)
+    return reference.call(given)
+
+
+def _same_bits(a: HostArray, b: HostArray) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def make_problem(
+    reference: Reference,
+    inputs: Sequence[Any],
+    *,
+    intent: str = "",
+    name: str | None = None,
+    tolerance: float | None = None,
+    extra_sizes: Sequence[dict[str, int]] = (),
+) -> Problem:
+    """Run the reference once on the example and infer the signature.
+
+    Raises
+    ------
+    llmkernel.errors.ReferenceProblem
+        When the reference does not work on the example, or an input cannot go into a kernel.
+    """
+    for parameter, value in zip(reference.parameters, inputs, strict=True):
+        _check_input(parameter, value)
+    host = [to_numpy(v) if is_array(v) else v for v in inputs]
+    run = run_reference(reference, inputs, host)
+    if not run.results and not run.mutated:
+        raise ReferenceProblem(
+            "The reference returned nothing and changed none of its inputs.",
+            rule="a reference returns its result, or writes it into one of its inputs",
+            received="None",
+            next_step="Add a return statement.",
+        )
+    for value in run.results:
+        dtype_name(value.dtype)
+    contract = _contract(run, inputs)
+    shapes = {p: v.shape for p, v in zip(reference.parameters, host, strict=True) if isinstance(v, np.ndarray)}
+    dims, sizes = symbolic_dims(reference.function, shapes, taken=reference.parameters)
+    specs: list[ArraySpec | ScalarSpec] = []
+    for i, (p, v) in enumerate(zip(reference.parameters, host, strict=True)):
+        if isinstance(v, np.ndarray):
+            expressions = tuple(parse_expression(d) for d in dims[p])
+            inout = i in run.mutated
+            specs.append(ArraySpec(p, dtype_name(v.dtype), expressions, is_inout=inout))
+        else:
+            specs.append(ScalarSpec(p, scalar_dtype(v, host)))
+    problem = Problem(
+        name=name or reference.name,
+        intent=intent,
+        reference=reference,
+        inputs=tuple(inputs),
+        signature=Signature(name or reference.name, tuple(specs), ()),
+        sizes=sizes,
+        contract=contract,
+        tolerance=tolerance,
+        extra_sizes=tuple(extra_sizes),
+    )
+    outputs = tuple(
+        ArraySpec(n, d, tuple(parse_expression(x) for x in dims_))
+        for n, d, dims_ in zip(_output_names(problem), contract.dtypes, _output_dims(problem, run), strict=True)
+    )
+    problem.signature = Signature(problem.name, tuple(specs), outputs)
+    return problem
+
+
+def scalar_dtype(value: Any, others: Sequence[Any] = ()) -> str:
+    """Return the dtype that a scalar input has in a signature.
+
+    Python numbers take the width that the arrays around them suggest: float64 beside float64 arrays, else float32.
+    """
+    if isinstance(value, np.generic):
+        return dtype_name(value.dtype)
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int32" if -(2**31) <= value < 2**31 else "int64"
+    is_wide = any(isinstance(v, np.ndarray) and v.dtype in (np.float64, np.complex128) for v in others)
+    if isinstance(value, complex):
+        return "complex128" if is_wide else "complex64"
+    return "float64" if is_wide else "float32"
+
+
+def _check_input(parameter: str, value: Any) -> None:
+    if not is_array(value):
+        return
+    if kind_of(value) == "torch" and value.layout is not None and str(value.layout) != "torch.strided":
+        raise ReferenceProblem(
+            f"{parameter} is a sparse tensor.",
+            rule="inputs are dense arrays",
+            received=str(value.layout),
+            next_step=f"Pass {parameter}.to_dense(), or its index and value tensors as inputs of their own.",
+        )
+    try:
+        dtype_name(value.dtype)
+    except BindingError as error:
+        raise ReferenceProblem(
+            f"{parameter}: {error.what}", rule=error.rule, received=error.received, next_step=error.next_step
+        ) from None
+
+
+def _contract(run: ReferenceRun, inputs: Sequence[Any]) -> Contract:
+    results = run.results or [run.inputs_after[i] for i in run.mutated]
+    arrays = [v for v in inputs if is_array(v)]
+    kinds = [kind_of(v) for v in arrays]
+    kind: Kind = next((k for k in ("torch", "cupy") if k in kinds), "numpy")  # type: ignore[assignment]
+    return Contract(
+        dtypes=tuple(dtype_name(r.dtype) for r in run.results),
+        shapes=tuple(tuple(r.shape) for r in run.results) or tuple(tuple(r.shape) for r in results),
+        mutated=run.mutated,
+        returns_tuple=run.returns_tuple,
+        kind=kind,
+        is_on_gpu=any(is_on_gpu(v) for v in arrays),
+    )
+
+
+def _output_names(problem: Problem) -> list[str]:
+    count = len(problem.contract.dtypes)
+    taken = {s.name for s in problem.signature.inputs}
+    names = ["y"] if count == 1 else [f"y{i}" for i in range(count)]
+    return [n if n not in taken else f"out_{n}" for n in names]
+
+
+def _output_dims(problem: Problem, run: ReferenceRun) -> list[tuple[str, ...]]:
+    from llmkernel.problem.workloads import draw_inputs, probe_sizes
+
+    scalars: dict[str, int] = {
+        p: int(v)
+        for p, v in zip(problem.reference.parameters, problem.inputs, strict=True)
+        if isinstance(v, int | np.integer) and not isinstance(v, bool)
+    }
+    observed: list[list[tuple[Mapping[str, int], tuple[int, ...]]]] = [[(problem.sizes, r.shape)] for r in run.results]
+    for sizes in probe_sizes(problem.sizes):
+        try:
+            inputs = draw_inputs(problem, sizes, "normal", seed=1)
+            other = problem.run_reference(inputs)
+        except LLMKernelError:
+            continue
+        if len(other.results) == len(observed):
+            for seen, result in zip(observed, other.results, strict=True):
+                seen.append((sizes, result.shape))
+    dims = []
+    for seen in observed:
+        found = fit_output_dims(seen, scalars) or fit_output_dims(seen[:1], scalars)
+        assert found is not None
+        dims.append(found)
+    return dims
+
+
+def element_kind(dtype: str) -> str:
+    """Return ``f``, ``i``, ``u``, ``b`` or ``c`` for a dtype's name."""
+    return DTYPES[dtype].kind

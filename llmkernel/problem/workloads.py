@@ -1,0 +1,197 @@
+"""Workloads: concrete sizes and values for a problem, chosen from its signature, with secret seeds."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from llmkernel.problem.dtypes import DTYPES
+from llmkernel.problem.families import FAMILIES, float_array, integer_array, scalar_value
+from llmkernel.problem.signature import ArraySpec
+
+if TYPE_CHECKING:
+    from llmkernel.problem.problem import HostInput, Problem
+
+# Sizes off every usual tile: primes, tile ± 1.
+OFF_TILE = (127, 129, 33, 1023)
+LARGEST_DERIVED_ELEMENTS = 1 << 21
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One draw.
+
+    Attributes
+    ----------
+    sizes : dict
+        Symbol to size.
+    family : str
+        A key of `FAMILIES`, or ``example`` for the user's own values.
+    seed : int
+        Secret: drawn anew for every evaluation.
+    varies_scalars : bool
+        Scalars take values other than the example's.
+    is_users_own : bool
+        The user's own sizes.
+    """
+
+    sizes: dict[str, int]
+    family: str
+    seed: int
+    varies_scalars: bool = False
+    is_users_own: bool = False
+
+    def label(self) -> str:
+        """Return ``M=127, N=129 · normal``."""
+        sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items()) or "fixed sizes"
+        return f"{sizes} · {self.family}" + (" · other scalars" if self.varies_scalars else "")
+
+
+def new_seed() -> int:
+    """Return a seed that nobody can guess."""
+    return secrets.randbits(48)
+
+
+def draw_inputs(
+    problem: Problem, sizes: dict[str, int], family: str, *, seed: int, varies_scalars: bool = False
+) -> list[HostInput]:
+    """Return host inputs of a problem for given sizes and family.
+
+    Parameters
+    ----------
+    problem : Problem
+    sizes : dict
+        Every symbol of the signature.
+    family : str
+        A key of `FAMILIES`; ``example`` returns the user's own values.
+    seed : int
+    varies_scalars : bool
+
+    Returns
+    -------
+    list
+        Arrays in the signature's dtypes and the scalars, in order.
+    """
+    host = problem.host_inputs()
+    if family == "example":
+        return host
+    rng = np.random.default_rng(seed)
+    extents = {n for v in host if isinstance(v, np.ndarray) for n in v.shape}
+    out: list[Any] = []
+    for spec, example in zip(problem.signature.inputs, host, strict=True):
+        if isinstance(spec, ArraySpec):
+            shape = tuple(d.evaluate(sizes) for d in spec.dims)
+            if DTYPES[spec.dtype].kind in "fc":
+                out.append(float_array(FAMILIES[family], rng, shape, spec.dtype))
+            else:
+                out.append(integer_array(rng, shape, example, _bound(problem, spec, example, sizes)))
+        elif varies_scalars:
+            out.append(scalar_value(rng, example, is_size=_is_size(example, extents)))
+        else:
+            out.append(example)
+    return out
+
+
+def _bound(problem: Problem, spec: ArraySpec, example: Any, sizes: dict[str, int]) -> int | None:
+    """Find the axis that an integer array indexes: the smallest axis of a float array above its greatest value."""
+    if not example.size or example.dtype == np.bool_ or int(example.min()) < 0:
+        return None
+    top = int(example.max())
+    own = {str(d) for d in spec.dims}
+    others = {
+        str(d)
+        for s in problem.signature.inputs
+        if isinstance(s, ArraySpec) and DTYPES[s.dtype].kind in "fc"
+        for d in s.dims
+    }
+    fits = [s for s in others - own if s in problem.sizes and top < problem.sizes[s] <= max(4 * (top + 1), 8)]
+    symbol = min(fits, key=lambda s: problem.sizes[s], default=None)
+    return None if symbol is None else sizes[symbol]
+
+
+def _is_size(example: Any, extents: set[int]) -> bool:
+    # k of a top-k, a window, an axis: an integer below an extent may stand for a size, and another value changes shapes.
+    return isinstance(example, int | np.integer) and not isinstance(example, bool) and int(example) in extents
+
+
+def probe_sizes(sizes: dict[str, int]) -> Iterator[dict[str, int]]:
+    """Yield two assignments of small, distinct sizes that tell symbols and expressions apart."""
+    for primes in ((37, 41, 43, 47, 53, 59, 61, 67), (23, 17, 29, 13, 31, 11, 19, 7)):
+        if len(sizes) <= len(primes):
+            yield dict(zip(sizes, primes, strict=False))
+
+
+def quick_workloads(problem: Problem) -> list[Workload]:
+    """Return the user's own inputs, and one odd size."""
+    first = Workload(dict(problem.sizes), "example", new_seed(), is_users_own=True)
+    odd = _odd(problem, 0)
+    return [first] + ([Workload(odd, "normal", new_seed())] if odd else [])
+
+
+def full_workloads(problem: Problem) -> list[Workload]:
+    """Return the draws of a full verification, the cheap and telling ones first."""
+    own = dict(problem.sizes)
+    odd, other = _odd(problem, 0), _odd(problem, 1)
+    small = odd or own
+    if _elements(problem, small) > LARGEST_DERIVED_ELEMENTS:
+        small = own
+    draws = [Workload(own, "example", new_seed(), is_users_own=True)]
+    draws += [Workload(small, f, new_seed()) for f in FAMILIES]
+    draws += [Workload(own, "normal", new_seed(), is_users_own=True)]
+    draws += [Workload(own, "shifted by 1e4", new_seed(), is_users_own=True)]
+    if other:
+        draws += [Workload(other, f, new_seed()) for f in ("normal", "small integers")]
+    draws += [Workload(s, "normal", new_seed(), is_users_own=True) for s in problem.extra_sizes]
+    draws += [Workload(s, "normal", new_seed()) for s in edge_sizes(problem)]
+    if any(not isinstance(s, ArraySpec) for s in problem.signature.inputs):
+        draws += [Workload(small, "normal", new_seed(), varies_scalars=True) for _ in range(2)]
+    return draws
+
+
+def edge_sizes(problem: Problem) -> list[dict[str, int]]:
+    """Return sizes 1 and 0 along each axis, skinny, wide, and tile ± 1."""
+    base = _odd(problem, 0)
+    if not base:
+        return []
+    out: list[dict[str, int]] = []
+    for symbol in problem.sizes:
+        out.append({**base, symbol: 1})
+        out.append({**base, symbol: 0})
+        for size in (129, 1023, 4097):
+            out.append({**base, symbol: size})
+    out.append(dict.fromkeys(problem.sizes, 1))
+    seen: set[tuple[tuple[str, int], ...]] = set()
+    unique = []
+    for s in out:
+        key = tuple(s.items())
+        if key not in seen and _elements(problem, s) <= LARGEST_DERIVED_ELEMENTS:
+            seen.add(key)
+            unique.append(s)
+    return unique
+
+
+def _odd(problem: Problem, turn: int) -> dict[str, int]:
+    """Return off-tile sizes, different for each symbol, small enough for the number of axes."""
+    count = len(problem.sizes)
+    if not count:
+        return {}
+    pools: Sequence[int] = {1: (1023, 4097), 2: (127, 129, 67), 3: (33, 37, 41)}.get(count, (7, 11, 13, 5, 9, 3, 17, 19))
+    symbols = list(problem.sizes)
+    return {s: pools[(i + turn) % len(pools)] + len(pools) * 0 for i, s in enumerate(symbols)}
+
+
+def _elements(problem: Problem, sizes: dict[str, int]) -> int:
+    total = 0
+    for spec in problem.signature.arrays():
+        count = 1
+        for d in spec.dims:
+            try:
+                count *= max(0, d.evaluate(sizes))
+            except Exception:  # noqa: BLE001 - an output size that depends on a scalar says nothing here
+                count *= 1
+        total += count
+    return total
