@@ -52,8 +52,8 @@ def report_bundle(
     Returns
     -------
     dict
-        ``text/html`` (at most about 300 kB, no script, nothing from outside), ``text/markdown``, ``text/plain``
-        (80 columns) and, with a record, ``application/vnd.llmkernel.record+json``.
+        ``text/html`` (at most about 300 kB, no script, nothing from outside), ``text/markdown``,
+        ``text/plain`` (80 columns) and, with a record, ``application/vnd.llmkernel.record+json``.
     """
     page = Page(
         report, source, attempts, origin, provider, model, usage, cost_usd, has_record=record is not None
@@ -66,3 +66,25 @@ def report_bundle(
     if record is not None:
         bundle[RECORD_MIME] = json_able(record)
     return bundle
+
+
+def attempts_bundle(attempts: Sequence[Attempt], *, provider: str = "") -> dict[str, Any] | None:
+    """Return the bundle of a synthesis that accepted nothing: the last report, all attempts beside it.
+
+    None where no attempt came as far as a report.
+    """
+    judged = [a for a in attempts if a.report is not None]
+    if not judged or judged[-1].report is None:
+        return None
+    replies = [a.reply for a in attempts if a.reply is not None]
+    usage = sum((r.usage for r in replies), Usage())
+    costs = [r.cost_usd for r in replies if r.cost_usd is not None]
+    return report_bundle(
+        judged[-1].report,
+        source=judged[-1].source,
+        attempts=attempts,
+        provider=provider,
+        model=replies[-1].model if replies else "",
+        usage=usage,
+        cost_usd=sum(costs) if costs and len(costs) == len(replies) else None,
+    )

@@ -1,7 +1,7 @@
 """Makes text from replies, headers, references and compilers safe to look at.
 
-Everything that a report shows was written by somebody else: it may carry terminal escapes, characters that reorder
-what one reads, or ten megabytes of compiler log.
+Everything that a report shows was written by somebody else: it may carry terminal escapes, characters that
+reorder what one reads, or ten megabytes of compiler log.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|\x1b|\x9b[0-?]*[ -/]*[@-~]"
 )
-# Bidirectional controls (Unicode UAX 9) and other invisible format characters: they can make code read differently from
-# what it compiles to, so they are shown by their number.
+# Bidirectional controls (Unicode UAX 9) and other invisible format characters: they can make code read
+# differently from what it compiles to, so they are shown by their number.
 _INVISIBLE = re.compile(
     "[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )

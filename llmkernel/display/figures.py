@@ -10,7 +10,7 @@ _UNITS: tuple[tuple[float, Unit], ...] = ((1e3, ("s", 1e-3)), (0.1, ("ms", 1.0))
 
 
 def significant(value: Any, digits: int = 3) -> str:
-    """Return a number with `digits` significant digits and no exponent between 1e-4 and 1e7; text as it is."""
+    """Return a number with `digits` digits, without exponent between 1e-4 and 1e7; text as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "–" if value is None else str(value)
     if value != value or abs(value) == float("inf"):

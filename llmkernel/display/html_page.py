@@ -1,14 +1,14 @@
 """A report as HTML: inline style, no script, nothing from outside.
 
-Where a host drops the style sheet (GitHub, an untrusted notebook) headings, tables, lists and ``<details>`` remain, and
-every bar has its figures beside it.
+Where a host drops the style sheet (GitHub, an untrusted notebook) headings, tables, lists and ``<details>``
+remain, and every bar has its figures beside it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from llmkernel.display import view
+from llmkernel.display import figures, view
 from llmkernel.display.attempts import attempts_section
 from llmkernel.display.clean import cap, one_line
 from llmkernel.display.html_timing import timing_section
@@ -157,26 +157,14 @@ def diagnostics_section(page: Page) -> Markup | None:
     if not found or page.report.outcome != "not_compiled":
         return None
     shown = found[:12]
-    lines = (page.source or "").split("\n") if len(page.source or "") < 1_000_000 else []
     parts: list[Markup | None] = [heading("What the compiler says")]
     for item in shown:
-        number = item.get("line") if isinstance(item.get("line"), int) else 0
-        place = f"line {number}" if number else "no line"
-        if item.get("column"):
-            place += f", column {value}" if (value := one_line(item["column"], 12)) else ""
-        text = f"{place}: {one_line(item.get('severity', 'error'), 20)}: {cap(item.get('message', ''), 1500, RECORD_FILE)}"
-        excerpt = None
-        if number and 0 < number <= len(lines):
-            excerpt = highlight(one_line_of_source(lines[number - 1]), first_line=number)
-        parts += [tag("pre", text, cls="log"), excerpt]
+        parts.append(tag("pre", view.diagnostic_text(item), cls="log"))
+        place = view.source_line(page.source, item)
+        parts.append(highlight(place[1], first_line=place[0]) if place else None)
     if len(found) > len(shown):
         parts.append(tag("p", f"{len(found) - len(shown)} more in {RECORD_FILE}.", cls="mut"))
     return join(parts)
-
-
-def one_line_of_source(line: str) -> str:
-    """Return one source line with its indent, cut to 300 characters."""
-    return line if len(line) <= 300 else line[:299] + "…"
 
 
 def checks_section(page: Page) -> Markup | None:
@@ -229,7 +217,7 @@ def workloads_section(page: Page) -> Markup | None:
         symbol = "✓" if view.is_right(item) else "✗"
         cells = [item.get("error"), item.get("allowed"), item.get("reference_error")]
         rows.append(
-            [view.workload_name(item), f"{symbol} {word}", *(view.figures.significant(c, 2) for c in cells)]
+            [view.workload_name(item), f"{symbol} {word}", *(figures.significant(c, 2) for c in cells)]
         )
     headers = ["Workload", "Result", "Error", "Allowed", "Reference’s own"]
     left = len(found) - view.MAX_WORKLOADS
@@ -238,7 +226,7 @@ def workloads_section(page: Page) -> Markup | None:
         "Workloads",
         table(headers, rows, frozenset({2, 3, 4}), "Workloads"),
         more,
-        summary=view.figures.plural(len(found), "draw"),
+        summary=figures.plural(len(found), "draw"),
     )
 
 
@@ -267,11 +255,7 @@ def compile_section(page: Page) -> Markup | None:
     messages = None
     found = view.diagnostics(report)
     if found and report.outcome != "not_compiled":
-        text = "\n".join(
-            f"line {one_line(d.get('line', 0), 12)}: {one_line(d.get('severity', ''), 20)}: {one_line(d.get('message', ''), 600)}"
-            for d in found[:30]
-        )
-        messages = tag("pre", text, cls="log")
+        messages = tag("pre", "\n".join(map(view.diagnostic_text, found[:30])), cls="log")
     log = report.compile.get("log")
     text = tag("pre", cap(log, 8000, RECORD_FILE), cls="log") if log else None
     return details(
@@ -284,9 +268,7 @@ def source_section(page: Page) -> Markup | None:
     if page.source is None:
         return None
     count = page.source.rstrip("\n").count("\n") + 1
-    return details(
-        "Source", highlight(page.source, where=SOURCE_FILE), summary=view.figures.plural(count, "line")
-    )
+    return details("Source", highlight(page.source, where=SOURCE_FILE), summary=figures.plural(count, "line"))
 
 
 def attempts(page: Page) -> Markup | None:
@@ -294,7 +276,7 @@ def attempts(page: Page) -> Markup | None:
     inner = attempts_section(page)
     if inner is None:
         return None
-    return details("Attempts", *inner, summary=view.figures.plural(len(page.attempts), "attempt"))
+    return details("Attempts", *inner, summary=figures.plural(len(page.attempts), "attempt"))
 
 
 def provenance_section(page: Page) -> Markup:

@@ -19,9 +19,7 @@ def timing_section(timing: Timing) -> Markup:
     classes = [None, "num", "num opt", "num"]
     head = [tag("th", text, scope="col", cls=cls) for text, cls in zip(headers, classes, strict=False)]
     body = [_row(row, full, has_ratio=has_ratio) for row in shown]
-    word = (
-        "Timing (emulation)" if timing.is_emulation else "Timing (suspect)" if timing.is_suspect else "Timing"
-    )
+    word = view.timing_title(timing)
     grid = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), cls="tm", aria_label=word)
     return join(
         [

@@ -85,12 +85,7 @@ def _diagnostics(page: Page) -> list[str]:
     found = view.diagnostics(page.report)
     if not found or page.report.outcome != "not_compiled":
         return []
-    lines = []
-    for item in found[:12]:
-        place = one_line(item.get("line", 0), 12)
-        lines.append(
-            f"line {place}: {one_line(item.get('severity', 'error'), 20)}: {one_line(item.get('message', ''), 600)}"
-        )
+    lines = map(view.diagnostic_text, found[:12])
     return ["#### What the compiler says", code_block("\n".join(lines), "text")]
 
 
@@ -106,12 +101,9 @@ def _timing(report: Report) -> list[str]:
         label = f"**{label}**" if row.kind == "kernel" else label
         body.append([label, row.time, row.spread or "–", *([row.ratio or "–"] if has_ratio else [])])
     headers = ["What was timed", "Median", "20–80 %", *(["Ratio"] if has_ratio else [])]
-    word = (
-        "Timing (emulation)" if timing.is_emulation else "Timing (suspect)" if timing.is_suspect else "Timing"
-    )
     grid = table(headers, body, (1, 2, 3))
     return [
-        f"#### {word}",
+        f"#### {view.timing_title(timing)}",
         escape_markdown(view.timing_sentence(timing)),
         grid,
         escape_markdown(view.timing_caption(timing)),

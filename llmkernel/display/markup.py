@@ -37,8 +37,8 @@ def tag(name: str, *children: Any, **attributes: Any) -> Markup:
     *children : object
         Markup or text; None is left out.
     **attributes : object
-        ``cls`` stands for ``class``, ``aria_label`` for ``aria-label``; None and False are left out, True is a bare
-        attribute.
+        ``cls`` stands for ``class``, ``aria_label`` for ``aria-label``; None and False are left out, True is
+        a bare attribute.
     """
     parts = [f"<{name}"]
     for key, value in attributes.items():

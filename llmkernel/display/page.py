@@ -81,12 +81,12 @@ def key_figures(page: Page) -> list[tuple[str, str]]:
     """Return the few figures that stand at the top."""
     report = page.report
     items = []
-    if report.timing is not None:
-        items.append(("Timing", view.timing_sentence(report.timing)))
     if report.checks:
         items.append(("Checks", view.checks_summary(report.checks)))
     if report.workloads:
         items.append(("Workloads", view.workloads_summary(report)))
+    if view.tolerance_sentence(report):
+        items.append(("Tolerance", view.tolerance_sentence(report)))
     return items
 
 

@@ -1,4 +1,4 @@
-"""The style sheet of a report: one short prefix, light and dark, the host's own colours where it names them."""
+"""The style sheet of a report: one short prefix, light and dark, the host's colours where it names them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ _VSCODE = (
 )
 
 _RULES = """
-@{background:var(--bg);color:var(--fg);font:14px/1.5 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,
--apple-system,"Segoe UI",Roboto,sans-serif));border:1px solid var(--line);border-radius:8px;container-type:inline-size;
+@{background:var(--bg);color:var(--fg);
+font:14px/1.5 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,
+-apple-system,"Segoe UI",Roboto,sans-serif));border:1px solid var(--line);border-radius:8px;
+container-type:inline-size;
 max-width:980px;margin:4px 0;overflow:hidden;text-align:left}
 @ *{box-sizing:border-box}
 @ .in{padding:14px 18px 12px}
 @ h3,@ h4,@ p,@ ul,@ dl,@ dd,@ pre,@ table{margin:0;padding:0}
 @ h3{font-size:17px;line-height:1.35;font-weight:600;color:var(--fg)}
 @ h4{font-size:13px;font-weight:600;margin:20px 0 6px;color:var(--fg)}
-@ .head{padding:13px 18px 12px;border-bottom:1px solid var(--line);border-left:4px solid var(--tone);
+@ .head{padding:13px 18px 12px;border-bottom:1px solid var(--line);box-shadow:inset 4px 0 0 var(--tone);
 background:var(--tonebg)}
 @ .good{--tone:var(--good);--tonebg:var(--goodbg)}
 @ .bad{--tone:var(--bad);--tonebg:var(--badbg)}
@@ -46,11 +48,12 @@ background:var(--tonebg)}
 @ .lead{margin-top:3px;font-size:14px;overflow-wrap:anywhere}
 @ .mut{color:var(--mut)}
 @ .meta{color:var(--mut);font-size:12.5px;margin-top:5px;overflow-wrap:anywhere}
-@ code,@ pre{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,ui-monospace,SFMono-Regular,Menlo,
-Consolas,"DejaVu Sans Mono",monospace));font-size:12.5px}
+@ code,@ pre{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,ui-monospace,
+SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace));font-size:12.5px}
 @ code{background:none;color:inherit;padding:0;overflow-wrap:anywhere;white-space:pre-wrap}
 @ .notes{list-style:none;margin:0 0 12px;font-size:13px}
-@ .notes li{margin:0 0 6px;padding:6px 10px;border-left:3px solid var(--uns);background:var(--unsbg);border-radius:0 4px 4px 0;
+@ .notes li{margin:0 0 6px;padding:6px 10px;border-left:3px solid var(--uns);background:var(--unsbg);
+border-radius:0 4px 4px 0;
 overflow-wrap:anywhere}
 @ dl.figs{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:8px 22px}
 @ dl.figs div{min-width:0}
@@ -58,7 +61,8 @@ overflow-wrap:anywhere}
 @ dd{font-size:13.5px;overflow-wrap:anywhere}
 @ .wrap{overflow-x:auto}
 @ table{border-collapse:collapse;width:100%;font-size:13px;border:0;table-layout:auto;background:none}
-@ th,@ td{border:0;border-bottom:1px solid var(--line);padding:5px 12px 5px 0;text-align:left;vertical-align:top;
+@ th,@ td{border:0;border-bottom:1px solid var(--line);padding:5px 12px 5px 0;text-align:left;
+vertical-align:top;
 background:none;color:var(--fg);font-weight:400;white-space:normal;max-width:none;overflow-wrap:break-word}
 @ tr{background:none!important}
 @ tbody tr:last-child>*{border-bottom:0}
@@ -84,7 +88,7 @@ background:var(--soft);border-radius:4px}
 @ .wsk::before{left:0}
 @ .wsk::after{right:0}
 @ .kernel th{font-weight:600}
-@ .tm th{width:52%;min-width:150px}
+@ .tm th:first-child{width:52%}
 @ .claim{font-size:14px;font-weight:600;margin-bottom:8px;overflow-wrap:anywhere}
 @ details{margin-top:10px;border-top:1px solid var(--line);padding-top:9px;font-size:13px}
 @ details details{border:0;border-left:2px solid var(--line);padding:0 0 0 12px;margin:8px 0 8px 3px}
@@ -92,21 +96,30 @@ background:var(--soft);border-radius:4px}
 @ summary:focus-visible,@ pre:focus-visible{outline:2px solid var(--bar);outline-offset:2px}
 @ summary .mut{font-weight:400}
 @ details>*:not(summary){margin-top:8px}
-@ pre{overflow:auto;max-height:480px;background:var(--soft);border:1px solid var(--line);border-radius:4px;padding:8px 10px;
+@ pre{overflow:auto;max-height:480px;background:var(--soft);border:1px solid var(--line);border-radius:4px;
+padding:8px 10px;
 line-height:1.45;color:var(--fg);white-space:pre;tab-size:4}
 @ pre code{white-space:inherit;overflow-wrap:normal}
 @ pre.log{white-space:pre-wrap;overflow-wrap:anywhere;max-height:320px}
 @ pre.num code{counter-reset:l}
-@ pre.num .l::before{counter-increment:l;content:counter(l);display:inline-block;width:2.6em;margin-right:1.1em;
+@ pre.num .l::before{counter-increment:l;content:counter(l);display:inline-block;width:2.6em;
+margin-right:1.1em;
 text-align:right;color:var(--mut);opacity:.75;user-select:none;-webkit-user-select:none}
-@ .k{color:var(--k)}@ .t{color:var(--t)}@ .c{color:var(--c);font-style:italic}@ .s{color:var(--s)}@ .n{color:var(--n)}
+@ .k{color:var(--k)}@ .t{color:var(--t)}@ .c{color:var(--c);font-style:italic}@ .s{color:var(--s)}
+@ .n{color:var(--n)}
 @ .p{color:var(--p)}@ .f{color:var(--f)}
 @ .add{color:var(--good)}@ .del{color:var(--bad)}@ .hunk{color:var(--mut)}
-@ .foot{color:var(--mut);font-size:12px;margin-top:12px;padding-top:9px;border-top:1px solid var(--line)}
+@ .steps{list-style:none;font-size:13px;padding:0;margin:0}
+@ .steps .good,@ .steps .quiet{color:var(--tone);display:inline-block;width:1.2em}
+@ .chips{list-style:none;display:flex;flex-wrap:wrap;gap:2px 16px;font-size:13px}
+@ .tail{margin-top:12px}
+@ .flat{padding-top:4px}@ .flat details{border:0}
 @container (max-width:520px){@ .in,@ .head{padding-left:12px;padding-right:12px}@ .opt{display:none}
-@ th,@ td{padding-right:9px}@ .tm th{width:auto;min-width:0}@ .tm td.num{white-space:normal}@ dl.kv{grid-template-columns:1fr;gap:0}
+@ th,@ td{padding-right:9px}@ .tm th:first-child{width:auto}@ .tm td.num{white-space:normal}
+@ dl.kv{grid-template-columns:1fr;gap:0}
 @ dl.kv dd{margin-bottom:5px}}
-@media print{@{border-color:#bbb;max-width:none;overflow:visible;break-inside:auto}@ pre{max-height:none;white-space:pre-wrap}
+@media print{@{border-color:#bbb;max-width:none;overflow:visible;break-inside:auto}@ pre{max-height:none;
+white-space:pre-wrap}
 @ details::details-content{content-visibility:visible;block-size:auto}@ tr,@ li{break-inside:avoid}
 @,@ .head{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 """
@@ -138,7 +151,7 @@ def _template() -> str:
 def root_class() -> str:
     """Return the class that every rule starts with.
 
-    It is made from the rules themselves: reports of two versions of this package in one notebook have two names.
+    Made from the rules themselves: reports of two versions of this package in one notebook have two names.
     """
     return "lk" + hashlib.sha256(_template().encode()).hexdigest()[:6]
 

@@ -153,13 +153,10 @@ def _diagnostics(page: Page, width: int) -> list[str]:
     if not found or page.report.outcome != "not_compiled":
         return []
     lines = ["What the compiler says"]
-    source = (page.source or "").split("\n") if len(page.source or "") < 1_000_000 else []
     for item in found[:8]:
-        number = item.get("line") if isinstance(item.get("line"), int) else 0
-        text = f"line {number}: {one_line(item.get('severity', 'error'), 20)}: {one_line(item.get('message', ''), 600)}"
-        lines += wrap(text, width, "  ", hanging="    ")
-        if number and 0 < number <= len(source):
-            lines.append(f"    | {clean(source[number - 1][: width - 8]).rstrip()}")
+        lines += wrap(view.diagnostic_text(item), width, "  ", hanging="    ")
+        place = view.source_line(page.source, item)
+        lines += [f"    | {clean(place[1])[: width - 6].rstrip()}"] if place else []
     if len(found) > 8:
         lines.append(f"  {len(found) - 8} more in {RECORD_FILE}")
     return lines
@@ -178,10 +175,7 @@ def _timing(report: Report, width: int) -> list[str]:
             bar = "┄" * max(1, round(_BAR * min(row.median_ms / full, 1.0)))
         label = row.label + (" (best baseline)" if row.kind == "best" else "")
         table.append([label, row.time, row.ratio or "", bar])
-    word = (
-        "Timing (emulation)" if timing.is_emulation else "Timing (suspect)" if timing.is_suspect else "Timing"
-    )
-    lines = [word, *wrap(view.timing_sentence(timing), width, "  ")]
+    lines = [view.timing_title(timing), *wrap(view.timing_sentence(timing), width, "  ")]
     if width < 72:
         table = [row[:3] for row in table]
     if not any(row[2] for row in table):

@@ -1,4 +1,4 @@
-"""What a report says, before it is known on which surface: words, order and figures shared by HTML, Markdown and text."""
+"""What a report says, whatever the surface: words, order and figures of HTML, Markdown and text."""
 
 from __future__ import annotations
 
@@ -67,8 +67,9 @@ def ordered_checks(report: Report) -> list[CheckResult]:
 
 def checks_summary(checks: Sequence[CheckResult]) -> str:
     """Return ``1 failed, 13 passed, 2 not run``."""
-    counts = Counter(check.status for check in checks)
-    return ", ".join(f"{counts[s]} {STATUSES[s][1]}" for s in STATUSES if counts[s]) or "none"
+    counts = Counter(str(check.status) for check in checks)
+    order = ("failed", "passed", "warning", "not_run", "not_applicable")
+    return ", ".join(f"{counts[s]} {STATUSES[s][1]}" for s in order if counts[s]) or "none"
 
 
 def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -79,15 +80,15 @@ def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def value_text(value: Any, limit: int = 240) -> str:
-    """Return JSON-able data as a short line: numbers with their digits, indices in brackets, ``M = 127``."""
+    """Return JSON-able data as a short line: numbers with their digits, indices in brackets, ``M=127``."""
     if isinstance(value, str):
         return one_line(value, limit)
     if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no"}.get(value, "–") if value is not None else "–"
+        return "–" if value is None else "yes" if value else "no"
     if isinstance(value, int | float):
         return f"{value:.9g}" if isinstance(value, float) else str(value)
     if isinstance(value, Mapping):
-        parts = [f"{k} = {value_text(v, 60)}" for k, v in list(value.items())[:12]]
+        parts = [f"{k}={value_text(v, 60)}" for k, v in list(value.items())[:12]]
         return one_line(", ".join(parts) + (", …" if len(value) > 12 else ""), limit)
     if isinstance(value, Sequence):
         parts = [value_text(v, 60) for v in list(value)[:8]]
@@ -99,7 +100,7 @@ def value_text(value: Any, limit: int = 240) -> str:
 
 
 def workload_name(workload: Mapping[str, Any]) -> str:
-    """Return ``M = 127, N = 1023 · heavy tails · yours``."""
+    """Return ``M=127, N=1023 · heavy tails · yours``."""
     sizes = workload.get("sizes")
     parts = [value_text(sizes) if sizes else "", one_line(workload.get("family", "") or "", 60)]
     parts.append("your own inputs" if workload.get("is_users_own") else "")
@@ -190,8 +191,8 @@ class TimingRow:
     kind : str
         ``kernel``, ``best`` (the fastest baseline), ``baseline`` or ``limit`` (the speed of light).
     median_ms, low_ms, high_ms : float
-        `low_ms` and `high_ms` are the ends of the whisker: the 95 % interval of the paired ratio times the kernel's
-        median for a baseline, the 20th and 80th percentile where there is no ratio. Equal where there is none.
+        `low_ms` and `high_ms` are the ends of the whisker: the 95 % interval of the paired ratio times the
+        kernel's median for a baseline, the 20th and 80th percentile where there is no ratio.
     time, spread, ratio, note : str
         Ready to print.
     """
@@ -349,6 +350,38 @@ def stages_text(report: Report) -> str:
         for k, v in report.seconds.items()
         if isinstance(v, int | float)
     )
+
+
+def diagnostic_text(item: Mapping[str, Any]) -> str:
+    """Return ``line 25, column 47: error: …`` on one line."""
+    number, column = one_line(item.get("line") or "", 12), one_line(item.get("column") or "", 12)
+    place = f"line {number}" + (f", column {column}" if column else "") + ": " if number else ""
+    return f"{place}{one_line(item.get('severity', 'error'), 20)}: {one_line(item.get('message', ''), 1000)}"
+
+
+def source_line(source: str | None, item: Mapping[str, Any]) -> tuple[int, str] | None:
+    """Return number and text of the line that a diagnostic is about."""
+    number = item.get("line")
+    if not isinstance(number, int) or number < 1 or not source or len(source) > 1_000_000:
+        return None
+    lines = source.split("\n")
+    if number > len(lines):
+        return None
+    line = lines[number - 1]
+    return number, line if len(line) <= 300 else line[:299] + "…"
+
+
+def timing_title(timing: Timing) -> str:
+    """Return the heading: emulation and suspect timings carry their word in it."""
+    return (
+        "Timing (emulation)" if timing.is_emulation else "Timing (suspect)" if timing.is_suspect else "Timing"
+    )
+
+
+def tolerance_sentence(report: Report) -> str:
+    """Return policy and reason in one sentence."""
+    policy, reason = (one_line(report.tolerance.get(k) or "", 400) for k in ("policy", "reason"))
+    return ": ".join(p for p in (policy, reason) if p)
 
 
 def json_able(value: Any) -> Any:

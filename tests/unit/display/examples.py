@@ -94,7 +94,7 @@ WORKLOADS = (
 )
 TOLERANCE = {
     "policy": "reference error",
-    "reason": "4 × the error that the reference itself makes in float32, with a floor from the reduction over N.",
+    "reason": "4 × the error that the reference itself makes in float32, with a floor from the reduction.",
     "factor": 4.0,
     "floor": 1.2e-7,
 }

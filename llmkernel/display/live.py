@@ -1,0 +1,167 @@
+"""What stands below a cell while its kernel is being made."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from llmkernel.display.clean import one_line
+from llmkernel.display.live_state import LiveState
+from llmkernel.display.live_view import live_bundle
+from llmkernel.display.surface import Surface, choose_surface
+from llmkernel.synthesis.events import SynthesisEvent
+
+MIN_INTERVAL_SECONDS = 0.1
+REFRESH_SECONDS = 1.0
+_TICK_SECONDS = 0.25
+
+
+class LiveOutput:
+    """Listener of synthesis events that keeps one output up to date and leaves a static report in its place.
+
+    In a notebook one display id is updated at most ten times a second, so that other cells' output never mixes
+    with it; in a terminal a line is written where a stage begins or ends; elsewhere nothing is.
+
+    Parameters
+    ----------
+    name : str
+        Name of the kernel that is being made.
+    quiet : bool
+        Show the end only.
+    surface : Surface, optional
+        Where to show it; default: found from the running IPython.
+    clock : callable
+        Seconds, rising.
+    is_ticking : bool
+        Let a thread refresh elapsed times and countdowns while no event comes.
+
+    Examples
+    --------
+    ::
+
+        with LiveOutput("softmax_cuda") as live:
+            kernel = synthesize(reference, intent, on_event=live)
+            live.finish(report_bundle(kernel.report, source=kernel.source))
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        quiet: bool = False,
+        surface: Surface | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        is_ticking: bool = True,
+    ) -> None:
+        self._clock = clock
+        self._surface = choose_surface(is_quiet=quiet) if surface is None else surface
+        self._state = LiveState(started=clock(), name=one_line(name, 80) or "kernel")
+        self._lock = threading.RLock()
+        self._shown_at: float | None = None
+        self._is_pending = False
+        self._is_closed = False
+        self._ended = threading.Event()
+        self._is_ticking = is_ticking and self._surface.is_live
+        self._ticker: threading.Thread | None = None
+
+    def __call__(self, event: SynthesisEvent) -> None:
+        """Take one event."""
+        with self._lock:
+            if self._is_closed:
+                return
+            line = self._state.apply(event, self._clock())
+            if line:
+                self._surface.line(f"{self._state.name}: {line}")
+            self._is_pending = True
+            self._refresh()
+        if self._is_ticking and self._ticker is None:
+            self._ticker = threading.Thread(target=self._tick_until_end, name="llmkernel-live", daemon=True)
+            self._ticker.start()
+
+    def tick(self) -> None:
+        """Show what is pending, and let elapsed times move on; called while no event comes."""
+        with self._lock:
+            if self._is_closed or self._shown_at is None:
+                return
+            if self._clock() - self._shown_at >= REFRESH_SECONDS:
+                self._is_pending = True
+            self._refresh()
+
+    def finish(self, bundle: Mapping[str, Any]) -> None:
+        """Replace everything by the static `bundle`."""
+        self._close(dict(bundle))
+
+    def fail(self, result: Mapping[str, Any] | BaseException | None = None) -> None:
+        """End without an accepted kernel.
+
+        Parameters
+        ----------
+        result : mapping or BaseException, optional
+            A bundle is shown as it is. For an exception the last attempt's report is shown where there is
+            one, else the stages so far and what ended them; KeyboardInterrupt is called an interrupt.
+        """
+        if isinstance(result, Mapping):
+            self._close(dict(result))
+            return
+        with self._lock:
+            if self._is_closed:
+                return
+            if isinstance(result, KeyboardInterrupt):
+                self._state.closing = "interrupted"
+            elif not self._state.closing:
+                self._state.closing = "failed" if result is None else f"failed: {type(result).__name__}"
+            self._surface.line(f"{self._state.name}: {self._state.closing}")
+            bundle = None if isinstance(result, KeyboardInterrupt) else self._last_report()
+            self._close(bundle or dict(live_bundle(self._state, self._clock())))
+
+    def interrupt(self) -> None:
+        """End with the line ``interrupted`` and what was found so far."""
+        self.fail(KeyboardInterrupt())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End whatever was not ended; errors pass through."""
+        self.fail(error)
+
+    def _last_report(self) -> dict[str, Any] | None:
+        """Return the report of the last attempt that has one, all attempts beside it."""
+        from llmkernel.display.bundle import attempts_bundle
+
+        return attempts_bundle(self._state.finished, provider=self._state.provider)
+
+    def _refresh(self) -> None:
+        now = self._clock()
+        if not self._is_pending or not self._surface.is_live:
+            return
+        if self._shown_at is not None and now - self._shown_at < MIN_INTERVAL_SECONDS:
+            return
+        self._shown_at, self._is_pending = now, False
+        self._surface.update(live_bundle(self._state, now))
+
+    def _close(self, bundle: dict[str, Any]) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            # Closed before it is shown: the ticker can only wait for the lock, and then shows nothing more.
+            self._is_closed = True
+            self._ended.set()
+            self._surface.close(bundle)
+        if self._ticker is not None and self._ticker is not threading.current_thread():
+            self._ticker.join(timeout=1.0)
+
+    def _tick_until_end(self) -> None:
+        self._surface.enter_thread()
+        while not self._ended.wait(_TICK_SECONDS):
+            try:
+                self.tick()
+            except Exception as error:  # noqa: BLE001 - a refresh must never end a synthesis
+                sys.stderr.write(f"llmkernel: the live output stopped: {type(error).__name__}\n")
+                return
