@@ -119,7 +119,7 @@ _NEXT_STEP = "Restore it from version control, or delete it and generate the ker
 
 
 def parse_json(content: bytes | str, where: str) -> Any:
-    """Parse strict JSON: UTF-8, no NaN or infinity, no nesting that exhausts the stack.
+    """Parse JSON in UTF-8.
 
     Raises
     ------
@@ -127,17 +127,29 @@ def parse_json(content: bytes | str, where: str) -> Any:
         Names `where` and the reason.
     """
     try:
-        text = content if isinstance(content, str) else content.decode("utf-8-sig")
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-        _check_depth(value)
-        return value
+        return json.loads(content if isinstance(content, str) else content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:  # both JSON and Unicode errors are ValueErrors
-        raise RecordError(
-            f"{where}: not JSON.",
-            rule="a record is JSON in UTF-8",
-            received=str(error)[:160],
-            next_step=_NEXT_STEP,
-        ) from error
+        raise _not_json(where, str(error)) from error
+
+
+def check_json(value: Any, where: str) -> None:
+    """Refuse what Python parses but a record must not hold: NaN, infinity, nesting that exhausts the stack.
+
+    Copying and writing recurse deeper than parsing: what was read must not fail later.
+    """
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        if any(isinstance(item, float) and not math.isfinite(item) for item in level):
+            raise _not_json(where, "a number that is not finite")
+        level = [
+            item
+            for container in level
+            if isinstance(container, dict | list)
+            for item in (container.values() if isinstance(container, dict) else container)
+        ]
+        if not level:
+            return
+    raise _not_json(where, f"nested deeper than {_MAX_DEPTH} levels")
 
 
 def plain_json(value: Any) -> Any:
@@ -156,27 +168,10 @@ def canonical_json(value: Any) -> bytes:
     ).encode()
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:40]} does not fit a float")
-    return value
-
-
-def _check_depth(value: Any) -> None:
-    # Copying and writing recurse deeper than parsing: what was read must not fail later.
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        level = [
-            item
-            for container in level
-            if isinstance(container, dict | list)
-            for item in (container.values() if isinstance(container, dict) else container)
-        ]
-        if not level:
-            return
-    raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+def _not_json(where: str, reason: str) -> RecordError:
+    return RecordError(
+        f"{where}: not JSON of a record.",
+        rule="JSON in UTF-8, with finite numbers",
+        received=reason[:160],
+        next_step=_NEXT_STEP,
+    )

@@ -17,7 +17,7 @@ from typing import Any
 from llmkernel.candidate.domain import VerifiedDomain
 from llmkernel.errors import RecordError
 from llmkernel.evaluation.report import CheckResult, Report
-from llmkernel.records.fields import Fields, canonical_json, parse_json, plain_json
+from llmkernel.records.fields import Fields, canonical_json, check_json, parse_json, plain_json
 
 SCHEMA = "llmkernel-record/1"
 MIME_TYPE = "application/vnd.llmkernel.record+json"
@@ -195,6 +195,7 @@ class Record:
             When a field is missing or has a wrong type, the schema is another one, or the key does not
             belong to the problem.
         """
+        check_json(value, where)
         data = Fields(value, where)
         schema = data.text("schema")
         if schema != SCHEMA:
