@@ -78,6 +78,14 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", "\u202f")
 
 
+def count_of(count: float, noun: str) -> str:
+    """Return a large count in words: ``336 million operations``."""
+    for floor, word in ((1e12, "trillion "), (1e9, "billion "), (1e6, "million ")):
+        if count >= floor:
+            return f"{significant(count / floor)} {word}{noun}"
+    return f"{grouped(round(count))} {noun}"
+
+
 def money(usd: float | None) -> str:
     """Return ``0.0123 USD``; empty when the price is not known."""
     if usd is None:

@@ -183,15 +183,16 @@ def checks_section(page: Page) -> Markup | None:
 def check_row(check: CheckResult) -> Markup:
     """Return one check; its evidence is shown where it failed or warns."""
     symbol, word, kind = view.STATUSES[check.status]
-    evidence = None
-    if check.evidence and check.status in ("failed", "warning"):
-        evidence = facts(view.evidence_items(check.evidence), "ev")
-    return tag(
+    row = tag(
         "tr",
         tag("th", one_line(check.name, 80), scope="row"),
         tag("td", tag("b", symbol, aria_hidden="true"), " ", word, cls=f"st {kind}"),
-        tag("td", one_line(check.summary, 600), evidence),
+        tag("td", one_line(check.summary, 600)),
     )
+    if not check.evidence or check.status not in ("failed", "warning"):
+        return row
+    evidence = facts(view.evidence_items(check.evidence), "ev")
+    return join([row, tag("tr", tag("td", evidence, colspan=3), cls="more")])
 
 
 def not_checked_section(page: Page) -> Markup:

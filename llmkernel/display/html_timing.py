@@ -33,7 +33,7 @@ def timing_section(timing: Timing) -> Markup:
 
 def _row(row: view.TimingRow, full: float, *, has_ratio: bool) -> Markup:
     note = tag("span", f" – {row.note}", cls="mut") if row.note else None
-    ratio = tag("td", row.ratio or "–", cls="num") if has_ratio else None
+    ratio = tag("td", row.ratio or "–", cls="num ratio") if has_ratio else None
     return tag(
         "tr",
         tag("th", row.label, note, _bar(row, full), scope="row"),

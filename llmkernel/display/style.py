@@ -112,10 +112,11 @@ text-align:right;color:var(--mut);opacity:.75;user-select:none;-webkit-user-sele
 @ .steps{list-style:none;font-size:13px;padding:0;margin:0}
 @ .steps .good,@ .steps .quiet{color:var(--tone);display:inline-block;width:1.2em}
 @ .chips{list-style:none;display:flex;flex-wrap:wrap;gap:2px 16px;font-size:13px}
-@ .tail{margin-top:12px}
+@ .tail{margin-top:12px;max-height:none}
+@ .done{list-style:none;font-size:13px;margin-bottom:8px}
 @ .flat{padding-top:4px}@ .flat details{border:0}
 @container (max-width:520px){@ .in,@ .head{padding-left:12px;padding-right:12px}@ .opt{display:none}
-@ th,@ td{padding-right:9px}@ .tm th:first-child{width:auto}@ .tm td.num{white-space:normal}
+@ th,@ td{padding-right:9px}@ .tm th:first-child{width:auto}@ td.ratio,@ .st{white-space:normal}
 @ dl.kv{grid-template-columns:1fr;gap:0}
 @ dl.kv dd{margin-bottom:5px}}
 @media print{@{border-color:#bbb;max-width:none;overflow:visible;break-inside:auto}@ pre{max-height:none;

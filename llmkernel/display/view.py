@@ -221,7 +221,7 @@ def timing_rows(timing: Timing) -> list[TimingRow]:
         reached = "" if fraction is None else f"{100 * fraction:.0f} % reached"
         parts = [figures.size(timing.bytes_moved) + " to move"] if timing.bytes_moved is not None else []
         if timing.operations:
-            parts.append(f"{figures.significant(float(timing.operations))} operations")
+            parts.append(figures.count_of(timing.operations, "operations"))
         note = ", ".join(parts)
         rows.append(
             TimingRow(
