@@ -23,8 +23,8 @@ _TICK_SECONDS = 0.25
 class LiveOutput:
     """Listener of synthesis events that keeps one output up to date and leaves a static report in its place.
 
-    In a notebook one display id is updated at most ten times a second, so that other cells' output never mixes
-    with it; in a terminal a line is written where a stage begins or ends; elsewhere nothing is.
+    In a notebook one display id is updated at most ten times a second, so that other cells' output never
+    mixes with it; in a terminal a line is written where a stage begins or ends; elsewhere nothing is.
 
     Parameters
     ----------

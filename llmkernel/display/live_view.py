@@ -54,9 +54,7 @@ def live_html(state: LiveState, now: float) -> Markup:
     head = tag("div", title, tag("p", meta, cls="meta"), cls=f"head {kind}")
     waiting = _waiting(state, now)
     parts = [
-        tag(
-            "ul", *(tag("li", _attempt(line)) for line in map(attempt_line, state.finished[-8:])), cls="plain"
-        )
+        tag("ul", *(tag("li", attempt_line(a)) for a in state.finished[-8:]), cls="done")
         if state.finished
         else None,
         _stages(state, now),
@@ -66,10 +64,6 @@ def live_html(state: LiveState, now: float) -> Markup:
     ]
     body = tag("div", *parts, cls="in") if any(parts) else None
     return frame(join([head, body]), f"{state.name}: {word}")
-
-
-def _attempt(line: str) -> Markup:
-    return escape(line)
 
 
 def _mark(state: LiveState, stage: Stage) -> str:

@@ -72,6 +72,8 @@ background:none;color:var(--fg);font-weight:400;white-space:normal;max-width:non
 @ tbody th{font-weight:500}
 @ .st{white-space:nowrap;color:var(--tone);width:1%}
 @ .st b{display:inline-block;width:1.25em;font-weight:600}
+@ tr:has(+.more)>*{border-bottom:0}
+@ .more td{padding-top:0}
 @ dl.ev{display:grid;grid-template-columns:max-content 1fr;gap:2px 12px;margin:6px 0 4px;padding:7px 10px;
 background:var(--soft);border-radius:4px}
 @ dl.ev dd{font-size:12.5px}
