@@ -1,8 +1,8 @@
 """Take secrets out of everything that is sent, shown, logged or saved.
 
-Three sources: the shapes of well-known keys, assignments and headers that announce a secret, and the values of
-environment variables (and of keys this process loaded) that are secrets by name. Kernels are full of long hexadecimal
-constants and hashes, so length and entropy alone never make a secret here.
+Three sources: the shapes of well-known keys, assignments and headers that announce a secret, and the values
+of environment variables (and of keys this process loaded) that are secrets by name. Kernels are full of long
+hexadecimal constants and hashes, so length and entropy alone never make a secret here.
 """
 
 from __future__ import annotations
@@ -23,47 +23,48 @@ _KEY_BODY = r"[A-Za-z0-9_\-]"
 
 # (kind, pattern); the group "secret" is replaced where it exists, the whole match otherwise.
 _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern, flags))
-    for kind, pattern, flags in (
+    (kind, re.compile(pattern))
+    for kind, pattern in (
         (
             "private key",
-            r"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----[\s\S]*?(?:-----END (?P=label)-----|\Z)",
-            0,
+            (
+                r"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----"
+                r"[\s\S]*?(?:-----END (?P=label)-----|\Z)"
+            ),
         ),
-        ("URL credentials", r"(?<=://)(?P<secret>[^\s/@:'\"<>]*:[^\s/@'\"<>]+)(?=@)", 0),
+        ("URL credentials", r"(?<=://)(?P<secret>[^\s/@:'\"<>]*:[^\s/@'\"<>]+)(?=@)"),
         (
             "provider key fragment",
             rf"{_LEFT}(?:sk|pk|rk|gsk|xai|hf|key)[-_]{_KEY_BODY}{{0,40}}{_MASKING}[A-Za-z0-9_\-*.]*",
-            0,
         ),
         (
             "provider key",
-            rf"(?i:incorrect api key provided|invalid (?:x-)?api[- ]key(?: provided)?)\s*:\s*(?P<secret>[^\s,;]+?)(?=[.,;]?(?:\s|$))",
-            0,
+            (
+                r"(?i:incorrect api key provided|invalid (?:x-)?api[- ]key(?: provided)?)\s*:\s*"
+                r"(?P<secret>[^\s,;]+?)(?=[.,;]?(?:\s|$))"
+            ),
         ),
-        ("Anthropic key", rf"{_LEFT}sk-ant-{_KEY_BODY}{{8,}}", 0),
-        ("OpenRouter key", rf"{_LEFT}sk-or-{_KEY_BODY}{{8,}}", 0),
-        ("OpenAI key", rf"{_LEFT}sk-(?:proj-|svcacct-|admin-|None-)?{_KEY_BODY}{{16,}}", 0),
-        ("provider key", rf"{_LEFT}(?:gsk_|xai-|pplx-|r8_|nvapi-|fw_|tgp_v1_){_KEY_BODY}{{20,}}", 0),
-        ("GitHub token", rf"{_LEFT}(?:gh[pousr]_[A-Za-z0-9]{{20,}}|github_pat_[A-Za-z0-9_]{{20,}})", 0),
-        ("GitLab token", rf"{_LEFT}glpat-{_KEY_BODY}{{16,}}", 0),
-        ("AWS key id", rf"{_LEFT}(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}(?![A-Za-z0-9])", 0),
-        ("Google key", rf"{_LEFT}AIza{_KEY_BODY}{{35}}", 0),
-        ("Google OAuth token", rf"{_LEFT}(?:ya29\.{_KEY_BODY}{{20,}}|GOCSPX-{_KEY_BODY}{{20,}})", 0),
-        ("Hugging Face token", rf"{_LEFT}(?:hf_|api_org_)[A-Za-z0-9]{{20,}}", 0),
-        ("Slack token", rf"{_LEFT}xox[abeoprs]-[A-Za-z0-9\-]{{10,}}", 0),
+        ("Anthropic key", rf"{_LEFT}sk-ant-{_KEY_BODY}{{8,}}"),
+        ("OpenRouter key", rf"{_LEFT}sk-or-{_KEY_BODY}{{8,}}"),
+        ("OpenAI key", rf"{_LEFT}sk-(?:proj-|svcacct-|admin-|None-)?{_KEY_BODY}{{16,}}"),
+        ("provider key", rf"{_LEFT}(?:gsk_|xai-|pplx-|r8_|nvapi-|fw_|tgp_v1_){_KEY_BODY}{{20,}}"),
+        ("GitHub token", rf"{_LEFT}(?:gh[pousr]_[A-Za-z0-9]{{20,}}|github_pat_[A-Za-z0-9_]{{20,}})"),
+        ("GitLab token", rf"{_LEFT}glpat-{_KEY_BODY}{{16,}}"),
+        ("AWS key id", rf"{_LEFT}(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}(?![A-Za-z0-9])"),
+        ("Google key", rf"{_LEFT}AIza{_KEY_BODY}{{35}}"),
+        ("Google OAuth token", rf"{_LEFT}(?:ya29\.{_KEY_BODY}{{20,}}|GOCSPX-{_KEY_BODY}{{20,}})"),
+        ("Hugging Face token", rf"{_LEFT}(?:hf_|api_org_)[A-Za-z0-9]{{20,}}"),
+        ("Slack token", rf"{_LEFT}xox[abeoprs]-[A-Za-z0-9\-]{{10,}}"),
         (
             "Slack webhook",
             r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9/_\-]{20,})",
-            0,
         ),
-        ("PyPI token", rf"{_LEFT}pypi-[A-Za-z0-9_\-]{{32,}}", 0),
-        ("npm token", rf"{_LEFT}npm_[A-Za-z0-9]{{32,}}", 0),
-        ("JSON web token", rf"{_LEFT}eyJ{_KEY_BODY}{{10,}}\.eyJ{_KEY_BODY}{{10,}}\.{_KEY_BODY}*", 0),
+        ("PyPI token", rf"{_LEFT}pypi-[A-Za-z0-9_\-]{{32,}}"),
+        ("npm token", rf"{_LEFT}npm_[A-Za-z0-9]{{32,}}"),
+        ("JSON web token", rf"{_LEFT}eyJ{_KEY_BODY}{{10,}}\.eyJ{_KEY_BODY}{{10,}}\.{_KEY_BODY}*"),
         (
             "authorization header",
             r"\b(?i:bearer|basic)\s+(?P<secret>[A-Za-z0-9_\-.~+/]{12,}=*)",
-            0,
         ),
         (
             # A quoted value, or a bare one as in .env files, HTTP headers and shell exports.
@@ -74,9 +75,9 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
               |private[_\-]?key|[a-z0-9]_token)
             ["']?\s*(?:=>|:=|=|:)\s*
             (?: (?P<quote>["'])(?P<secret>(?:(?!(?P=quote))[^\n\\]|\\.){8,})(?P=quote)
-              | (?P<bare>(?=[A-Za-z0-9_\-.~+/]*[0-9])(?=[A-Za-z0-9_\-.~+/]*[A-Za-z])[A-Za-z0-9_\-.~+/]{16,}=*) )
+              | (?P<bare>(?=[A-Za-z0-9_\-.~+/]*[0-9])(?=[A-Za-z0-9_\-.~+/]*[A-Za-z])
+                  [A-Za-z0-9_\-.~+/]{16,}=*) )
             """,
-            0,
         ),
     )
 )
@@ -108,7 +109,7 @@ class Secret:
 
 
 def remember_secret(value: str) -> None:
-    """Redact `value` verbatim from now on: for keys that came from a keyring or a file, not the environment."""
+    """Redact `value` verbatim from now on: for keys that came from a keyring or a file."""
     if len(value) >= _MIN_SECRET_LENGTH:
         _loaded.add(value)
 
@@ -128,7 +129,7 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def redact(text: str) -> str:
-    """Return `text` with every secret replaced by ``[redacted]``; text without secrets comes back unchanged."""
+    """Return `text` with every secret replaced by ``[redacted]``; other text is unchanged."""
     pieces: list[str] = []
     position = 0
     for secret in find_secrets(text):

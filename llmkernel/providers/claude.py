@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, TextDelta, Thinking, Usage
+from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, Thinking, Usage
 from llmkernel.providers.keys import Key
 from llmkernel.providers.models import cost_usd, load_models
 from llmkernel.providers.remote import RemoteProvider, count
@@ -38,8 +38,8 @@ class ClaudeProvider(RemoteProvider):
         options = self._client_options(key)
         if key and key.origin == "$ANTHROPIC_AUTH_TOKEN":
             options["auth_token"] = options.pop("api_key")
-        # The raw events, not the SDK's accumulated message: that one reports a truncated stream as a message, and
-        # fails on a refusal whose content block stops without having started.
+        # The raw events, not the SDK's accumulated message: that one reports a truncated stream as a message,
+        # and fails on a refusal whose content block stops without having started.
         with (
             anthropic.Anthropic(**options) as client,
             client.messages.create(stream=True, **self._body(request)) as stream,
@@ -85,7 +85,6 @@ class _Reader:
 
     def read(self, stream: Any) -> Iterator[Event]:
         self.model = self.call.model
-        pieces: list[str] = []
         for event in stream:
             match event.type:
                 case "message_start":
@@ -93,9 +92,9 @@ class _Reader:
                     self.input_usage = getattr(event.message, "usage", None)
                     yield Started(self.model)
                 case "content_block_start":
-                    yield from self._block(event.content_block, pieces)
+                    yield from self._block(event.content_block)
                 case "content_block_delta":
-                    yield from self._delta(event.delta, pieces)
+                    yield from self._delta(event.delta)
                 case "message_delta":
                     self.stop_reason = event.delta.stop_reason or self.stop_reason
                     self.stop_details = getattr(event.delta, "stop_details", None) or self.stop_details
@@ -105,26 +104,24 @@ class _Reader:
             raise stream_cut(self.call)
         if self.stop_reason not in _STOP_REASONS:
             raise not_this_protocol(self.call, f"stop reason `{self.stop_reason}`")
-        yield self._reply("".join(pieces))
+        yield self._reply()
 
-    def _block(self, block: Any, pieces: list[str]) -> Iterator[Event]:
+    def _block(self, block: Any) -> Iterator[Event]:
         if block.type == "thinking":
             yield Thinking(getattr(block, "thinking", "") or "")
         elif block.type == "redacted_thinking":
             yield Thinking()
         elif block.type == "text" and block.text:
-            pieces.append(block.text)
-            yield TextDelta(block.text)
+            yield self.call.add(block.text)
 
-    def _delta(self, delta: Any, pieces: list[str]) -> Iterator[Event]:
+    def _delta(self, delta: Any) -> Iterator[Event]:
         # A signature_delta seals the reasoning for the provider; it is nothing to show or keep.
         if delta.type == "text_delta" and delta.text:
-            pieces.append(delta.text)
-            yield TextDelta(delta.text)
+            yield self.call.add(delta.text)
         elif delta.type == "thinking_delta" and delta.thinking:
             yield Thinking(delta.thinking)
 
-    def _reply(self, text: str) -> Reply:
+    def _reply(self) -> Reply:
         assert self.stop_reason is not None
         usage = self._usage()
         details: dict[str, Any] = {}
@@ -134,7 +131,7 @@ class _Reader:
         elif self.stop_reason == "model_context_window_exceeded":
             details["limit"] = "context"
         return Reply(
-            text,
+            self.call.partial,
             _STOP_REASONS[self.stop_reason],
             self.model,
             usage,

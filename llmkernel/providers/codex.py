@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, TextDelta, Thinking, Usage
+from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, Thinking, Usage
 from llmkernel.providers.keys import Key
 from llmkernel.providers.models import cost_usd
 from llmkernel.providers.remote import RemoteProvider, count
@@ -31,8 +31,8 @@ class CodexProvider(RemoteProvider):
     def _events(self, request: Request, key: Key | None, call: Call) -> Iterator[Event]:
         import openai
 
-        # The raw events, not the SDK's accumulated response: that one turns a failed, an incomplete and a truncated
-        # stream into the same RuntimeError.
+        # The raw events, not the SDK's accumulated response: that one turns a failed, an incomplete and a
+        # truncated stream into the same RuntimeError.
         with (
             openai.OpenAI(**self._client_options(key)) as client,
             client.responses.create(stream=True, **self._body(request)) as stream,
@@ -70,7 +70,6 @@ class _Reader:
 
     call: Call
     model: str = ""
-    pieces: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
 
     def read(self, stream: Any) -> Iterator[Event]:
@@ -81,8 +80,7 @@ class _Reader:
                     self.model = event.response.model or self.model
                     yield Started(self.model)
                 case "response.output_text.delta":
-                    self.pieces.append(event.delta)
-                    yield TextDelta(event.delta)
+                    yield self.call.add(event.delta)
                 case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                     yield Thinking(event.delta)
                 case "response.output_item.added" if event.item.type == "reasoning":
@@ -135,7 +133,7 @@ class _Reader:
             output_tokens=count(used, "output_tokens"),
             reasoning_tokens=count(used, "output_tokens_details", "reasoning_tokens"),
         )
-        text = "".join(self.pieces)
+        text = self.call.partial
         return Reply(text, stop_reason, model, usage, self.call.request_id, cost_usd(usage, model), details)
 
 

@@ -6,7 +6,7 @@ The tree::
     ├── UnknownProviderError      no provider has this name
     ├── SdkMissingError           the provider's SDK is not installed
     ├── MissingKeyError           no key was found
-    └── RemoteError               a request was begun; carries provider, status, request_id, partial, retry_after_s
+    └── RemoteError               a request was begun; carries provider, status, request_id, partial
         ├── AuthenticationError       the key is not accepted
         ├── PermissionDeniedError     the key may not do this
         ├── UnknownModelError         the server has no such model
@@ -24,14 +24,15 @@ The tree::
         ├── UnexpectedResponseError   the server does not speak this protocol
         └── SdkError                  the SDK itself failed
 
-A refusal and a truncation are replies (`Reply.stop_reason`), not exceptions, as long as a provider streams them; the loop
-raises `RefusedError` and `TruncatedError` when it gives up on one.
+A refusal and a truncation are replies (`Reply.stop_reason`), not exceptions, as long as a provider streams
+them; the loop raises `RefusedError` and `TruncatedError` (`failure_of_reply`) when it gives up on one.
 """
 
 from __future__ import annotations
 
 from llmkernel.errors import ProviderError
 from llmkernel.prompts.redaction import redact
+from llmkernel.providers.base import Reply
 
 __all__ = [
     "AuthenticationError",
@@ -54,6 +55,7 @@ __all__ = [
     "UnexpectedResponseError",
     "UnknownModelError",
     "UnknownProviderError",
+    "failure_of_reply",
 ]
 
 
@@ -206,3 +208,34 @@ class UnexpectedResponseError(RemoteError):
 
 class SdkError(RemoteError):
     """The SDK failed in a way that is about neither the network nor the server."""
+
+
+def failure_of_reply(
+    reply: Reply, *, provider: str = "", max_tokens: int | None = None
+) -> RefusedError | TruncatedError | None:
+    """Return the error to raise when nothing more is done about `reply`; None for a whole reply."""
+    if reply.stop_reason == "refusal":
+        category = str(reply.details.get("category") or "")
+        refused = RefusedError(
+            f"{reply.model} declined to answer" + (f" ({category})" if category else ""),
+            rule="a refusal is not sent again",
+            received=str(reply.details.get("explanation") or "") or None,
+            next_step="reword the intent, or use another model or provider",
+            provider=provider,
+            partial=reply.text,
+            request_id=reply.request_id,
+        )
+        refused.category = category
+        return refused
+    if reply.stop_reason == "max_tokens":
+        limit = f" of {max_tokens} tokens" if max_tokens else ""
+        return TruncatedError(
+            f"the reply of {reply.model} reached its limit{limit}",
+            rule="a truncated reply is never compiled",
+            received=f"{len(reply.text)} characters, {reply.usage.output_tokens} tokens",
+            next_step="raise the limit (max_tokens), lower the effort, or split the problem",
+            provider=provider,
+            partial=reply.text,
+            request_id=reply.request_id,
+        )
+    return None

@@ -30,7 +30,8 @@ class Price:
     cached_input, cache_write : float or None
         None where the price is not known: a reply that used the cache then has no known cost.
     long_input_tokens : int or None
-        Above this many input tokens the whole request costs `long_input_factor` and `long_output_factor` times as much.
+        Above this many input tokens the whole request costs `long_input_factor` and `long_output_factor`
+        times as much.
     date : datetime.date or None
         When the price was read.
     source : str
@@ -117,7 +118,7 @@ def cost_usd(usage: Usage, model: str) -> float | None:
 
 
 def user_models_path() -> Path:
-    """Return the user's file: ``$LLMKERNEL_MODELS``, else ``models.toml`` in the user's configuration folder."""
+    """Return the user's file: ``$LLMKERNEL_MODELS``, else ``models.toml`` in the configuration folder."""
     if named := os.environ.get("LLMKERNEL_MODELS"):
         return Path(named).expanduser()
     from platformdirs import user_config_dir

@@ -35,7 +35,7 @@ def is_permanent(cause: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """Return ``VARIABLE-like name: host`` of the proxy that the environment sets for `url`, None without one."""
+    """Return the name and host of the proxy that the environment sets for `url`, None without one."""
     host = host_of(url)
     proxies = urllib.request.getproxies()
     scheme = urlsplit(url).scheme

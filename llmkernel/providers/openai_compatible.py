@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 from llmkernel.errors import ConfigurationError
 from llmkernel.providers import network
-from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, TextDelta, Thinking, Usage
+from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, Thinking, Usage
 from llmkernel.providers.keys import Key, find_key
 from llmkernel.providers.models import cost_usd
 from llmkernel.providers.remote import RemoteProvider, count
+from llmkernel.providers.thinking_tags import ThinkingTags
 from llmkernel.providers.translate import Call, not_this_protocol, stream_cut
 
 _FINISH_REASONS: dict[str, StopReason] = {"stop": "end", "length": "max_tokens", "content_filter": "refusal"}
@@ -24,7 +25,8 @@ class OpenAICompatibleProvider(RemoteProvider):
     """Replies from any server that speaks OpenAI's chat completions.
 
     The address comes from the settings or ``LLMKERNEL_OPENAI_BASE_URL``, the model from the settings or
-    ``LLMKERNEL_OPENAI_MODEL``. A key is optional; ``OPENAI_API_KEY`` is never sent there, because the server is not OpenAI's.
+    ``LLMKERNEL_OPENAI_MODEL``. A key is optional; ``OPENAI_API_KEY`` is never sent there, because the
+    server is not OpenAI's.
     """
 
     name: ClassVar[str] = "openai-compatible"
@@ -69,7 +71,7 @@ class OpenAICompatibleProvider(RemoteProvider):
         import openai
 
         options = self._client_options(key)
-        # The SDK insists on a key; servers without one ignore it. Its other defaults identify an OpenAI account.
+        # The SDK insists on a key; servers without one ignore it. Its other headers name an OpenAI account.
         options["api_key"] = options["api_key"] or "none"
         omit = openai.Omit()
         options["default_headers"] = {"OpenAI-Organization": omit, "OpenAI-Project": omit}
@@ -115,7 +117,7 @@ class _Reader:
     model: str = ""
     finish_reason: str | None = None
     usage: Any = None
-    pieces: list[str] = field(default_factory=list)
+    tags: ThinkingTags = field(default_factory=ThinkingTags)
     refusal: list[str] = field(default_factory=list)
 
     def read(self, stream: Any) -> Iterator[Event]:
@@ -126,11 +128,19 @@ class _Reader:
             self.usage = getattr(chunk, "usage", None) or self.usage
             for choice in getattr(chunk, "choices", None) or ():
                 yield from self._choice(choice)
+        yield from self._text(self.tags.flush())
         if self.finish_reason is None:
             raise stream_cut(self.call, "the stream ended without a finish reason")
         if self.finish_reason not in _FINISH_REASONS:
             raise not_this_protocol(self.call, f"finish reason `{self.finish_reason}`")
         yield self._reply()
+
+    def _text(self, split: tuple[str, str]) -> Iterator[Event]:
+        thought, text = split
+        if thought:
+            yield Thinking(thought)
+        if text:
+            yield self.call.add(text)
 
     def _choice(self, choice: Any) -> Iterator[Event]:
         delta = choice.delta
@@ -138,8 +148,7 @@ class _Reader:
         if thought := getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None):
             yield Thinking(str(thought))
         if text := getattr(delta, "content", None):
-            self.pieces.append(text)
-            yield TextDelta(text)
+            yield from self._text(self.tags.feed(text))
         if refusal := getattr(delta, "refusal", None):
             self.refusal.append(refusal)
         self.finish_reason = choice.finish_reason or self.finish_reason
@@ -159,6 +168,4 @@ class _Reader:
             reasoning_tokens=count(self.usage, "completion_tokens_details", "reasoning_tokens"),
         )
         cost = cost_usd(usage, self.model) if self.usage else None
-        return Reply(
-            "".join(self.pieces), stop_reason, self.model, usage, self.call.request_id, cost, details
-        )
+        return Reply(self.call.partial, stop_reason, self.model, usage, self.call.request_id, cost, details)

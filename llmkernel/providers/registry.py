@@ -19,7 +19,7 @@ from llmkernel.providers.settings import ProviderSettings
 GROUP = "llmkernel.providers"
 OFFLINE = "library"
 
-# In the order in which a default is looked for. Known without the package's metadata, so that a source tree works too.
+# In the order in which a default is looked for. Known without metadata, so that a source tree works too.
 _BUILT_IN: Mapping[str, str] = {
     "claude": "llmkernel.providers.claude:ClaudeProvider",
     "codex": "llmkernel.providers.codex:CodexProvider",
@@ -34,7 +34,7 @@ def available_providers() -> tuple[str, ...]:
 
 
 def configured_providers() -> tuple[str, ...]:
-    """Return the names of the providers that have what they need; the offline `library` is always among them."""
+    """Return the names of the providers that have what they need, the offline `library` among them."""
     return tuple(name for name in available_providers() if name == OFFLINE or _is_configured(name))
 
 
@@ -63,8 +63,8 @@ def provider_class(name: str) -> type[Provider]:
         loaded: Any = getattr(import_module(module), attribute)
     else:
         loaded = _load(name)
-    assert issubclass(loaded, Provider)
-    return loaded
+    cls: type[Provider] = loaded
+    return cls
 
 
 def get_provider(name: str | None = None, *, config: Any = None) -> Provider:
@@ -74,9 +74,9 @@ def get_provider(name: str | None = None, *, config: Any = None) -> Provider:
     ----------
     name : str, optional
     config : object, optional
-        Anything with some of the attributes `provider`, `model`, `effort`, `max_tokens`, `base_url`, `connect_timeout_s`,
-        `read_timeout_s`, `max_retries`, `max_wait_s`; absent and None ones take their defaults. `model`, `effort` and
-        `base_url` are about the configured provider and are left out for another one.
+        Anything with some of the attributes `provider`, `model`, `effort`, `max_tokens`, `base_url`,
+        `connect_timeout_s`, `read_timeout_s`, `max_retries`, `max_wait_s`; absent and None ones take their
+        defaults. `model`, `effort` and `base_url` belong to `config.provider`: another one does not get them.
 
     Raises
     ------

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, ClassVar
 
-from llmkernel.errors import ConfigurationError, ProviderError
-from llmkernel.providers.base import Event, Provider, Request, TextDelta
+from llmkernel.errors import ConfigurationError, LLMKernelError
+from llmkernel.providers.base import Event, Provider, Request
 from llmkernel.providers.errors import MissingKeyError, SdkMissingError
 from llmkernel.providers.keys import Key, find_key, key_file
 from llmkernel.providers.models import Model, load_models
 from llmkernel.providers.retry import Clock, RetryPolicy, stream_with_retries
 from llmkernel.providers.settings import ProviderSettings
-from llmkernel.providers.translate import Call, is_foreign, translate
+from llmkernel.providers.translate import Call, translate
 
 # Bytes of UTF-8 a token, measured by both vendors' rules of thumb for code and English: 3 to 4.
 _BYTES_PER_TOKEN = 3.5
@@ -62,7 +62,7 @@ class RemoteProvider(Provider):
             return model
         raise ConfigurationError(
             f"no model is named for {self.name}",
-            next_step=f'name one in the request, the settings, or models.toml under [defaults] as {self.name} = "…"',
+            next_step=f'name one in the cell, the settings, or [defaults] of models.toml ({self.name} = "…")',
         )
 
     def effort(self, request: Request) -> str | None:
@@ -103,7 +103,7 @@ class RemoteProvider(Provider):
         return round(size / _BYTES_PER_TOKEN) + _TOKENS_PER_MESSAGE * len(texts)
 
     def stream(self, request: Request) -> Iterator[Event]:
-        """Send `request` and yield events; the last one is a `Reply`. Close the generator to close the connection.
+        """Send `request` and yield events, the last one a `Reply`; closing the generator hangs up.
 
         Raises
         ------
@@ -139,11 +139,8 @@ class RemoteProvider(Provider):
         )
         try:
             with closing(self._events(request, key, call)) as events:  # type: ignore[type-var]
-                for event in events:
-                    if isinstance(event, TextDelta):
-                        call.partial += event.text
-                    yield event
-        except ProviderError:
+                yield from events
+        except LLMKernelError:
             raise
         except ImportError as error:
             raise SdkMissingError(
@@ -151,9 +148,7 @@ class RemoteProvider(Provider):
                 received=str(error),
                 next_step=f"pip install --upgrade {self.sdk}",
             ) from None
-        except Exception as error:
-            if not is_foreign(error):
-                raise
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises becomes one of our errors
             raise translate(error, call) from None
 
     def _client_options(self, key: Key | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Send a request again when that can help, visibly, and never after a piece of the reply was shown.
 
-The SDKs' own retries are off: they are silent, do not cover an error inside a stream, and cannot be interrupted by name.
+The SDKs' own retries are off: they are silent, and do not cover an error inside a stream.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class RetryPolicy:
 def stream_with_retries(
     attempt: Callable[[], Iterator[Event]], policy: RetryPolicy, clock: Clock | None = None
 ) -> Iterator[Event]:
-    """Yield the events of `attempt`; on a transient failure before any text, yield `Waiting`, wait, begin again.
+    """Yield the events of `attempt`; after a transient failure before any text, wait and begin again.
+
+    Every wait is announced by a `Waiting`.
 
     Raises
     ------
@@ -155,7 +157,7 @@ def _reason(error: RemoteError) -> str:
 
 
 def _sleep(seconds: float, clock: Clock) -> None:
-    # In slices: a KeyboardInterrupt that a front end raises asynchronously in this thread arrives between two of them.
+    # In slices: an exception that another thread raises in this one arrives between two of them.
     while seconds > 0:
         clock.sleep(min(seconds, _SLICE_S))
         seconds -= _SLICE_S

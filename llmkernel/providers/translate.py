@@ -1,20 +1,21 @@
 """From what the SDKs raise to the errors of this package.
 
-Nothing here imports an SDK: exceptions are recognised by the module and the name of their classes, and by the attributes
-that both SDKs document (`status_code`, `response`, `body`).
+Nothing here imports an SDK: exceptions are recognised by the module and the name of their classes, and by the
+attributes that both SDKs document (`status_code`, `response`, `body`).
 """
 
 from __future__ import annotations
 
 import difflib
-import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from llmkernel.prompts.redaction import redact
 from llmkernel.providers import network
+from llmkernel.providers.base import Reply, TextDelta
+from llmkernel.providers.classify import classify, read_body
 from llmkernel.providers.errors import (
     AuthenticationError,
     BadRequestError,
@@ -26,19 +27,16 @@ from llmkernel.providers.errors import (
     ProviderTimeoutError,
     QuotaExceededError,
     RateLimitError,
-    RefusedError,
     RemoteError,
     SdkError,
     ServerError,
     StreamCutError,
-    TruncatedError,
     UnexpectedResponseError,
     UnknownModelError,
+    failure_of_reply,
 )
 from llmkernel.providers.models import load_models
 from llmkernel.providers.retry import retry_after_s
-
-_SDK_ROOTS = frozenset({"anthropic", "openai", "httpx2", "httpx", "httpcore2", "httpcore"})
 
 
 @dataclass
@@ -50,7 +48,7 @@ class Call:
     provider, model, base_url : str
     key_origin : str
         Where the key came from; empty without one.
-    partial : str
+    pieces : list of str
         Text received so far.
     is_streaming : bool
         The server has begun to answer.
@@ -61,24 +59,26 @@ class Call:
     model: str
     base_url: str
     key_origin: str = ""
-    partial: str = ""
+    pieces: list[str] = field(default_factory=list)
     is_streaming: bool = False
     read_timeout_s: float = 300.0
     request_id: str = ""
 
+    def add(self, text: str) -> TextDelta:
+        """Keep a piece of the reply and return its event."""
+        self.pieces.append(text)
+        return TextDelta(text)
 
-def is_foreign(error: BaseException) -> bool:
-    """Return whether `error` comes from an SDK or its transport, or is what they let through from a broken answer."""
-    roots = {cls.__module__.partition(".")[0] for cls in type(error).__mro__}
-    return bool(roots & _SDK_ROOTS) or isinstance(
-        error, OSError | ValueError | TypeError | RuntimeError | LookupError
-    )
+    @property
+    def partial(self) -> str:
+        """The text received so far."""
+        return "".join(self.pieces)
 
 
 def translate(error: BaseException, call: Call) -> RemoteError | MissingKeyError:
     """Return the error of this package that says what `error` means for `call`.
 
-    Raise it ``from None``: the SDK's frames say nothing to a user, and its exceptions hold requests with keys.
+    Raise it ``from None``: the SDK's frames say nothing to a user, its exceptions hold requests with keys.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
     status = getattr(error, "status_code", None)
@@ -96,9 +96,11 @@ def translate(error: BaseException, call: Call) -> RemoteError | MissingKeyError
     if isinstance(status, int) or "APIStatusError" in names:
         return _from_status(error, status, response, call)
     if names & {"LengthFinishReasonError"}:
-        return truncated(call)
+        return _given_up(Reply(call.partial, "max_tokens", call.model), call)
     if names & {"ContentFilterFinishReasonError"}:
-        return refused(call, "content_filter")
+        return _given_up(
+            Reply(call.partial, "refusal", call.model, details={"category": "content_filter"}), call
+        )
     if names & {"APITimeoutError", "TimeoutException"} or isinstance(error, TimeoutError):
         return _timeout(error, call)
     if names & {"APIConnectionError", "TransportError"} or isinstance(error, OSError):
@@ -116,12 +118,14 @@ def translate(error: BaseException, call: Call) -> RemoteError | MissingKeyError
         return _unexpected(call, str(error), None)
     if "APIError" in names and getattr(error, "body", None) is not None:
         return from_body(error.body, call)  # type: ignore[attr-defined]
+    if call.is_streaming and not names & {"APIError", "StreamError", "OpenAIError", "AnthropicError"}:
+        return _unexpected(call, f"a malformed event: {type(error).__name__}: {error}", None)
     return SdkError(
         f"the SDK of {call.provider} failed: {type(error).__name__}",
         provider=call.provider,
         received=_short(str(error)),
         partial=call.partial,
-        next_step="update it: pip install --upgrade anthropic openai; if it stays, report it with this message",
+        next_step="pip install --upgrade anthropic openai; if it stays, report it with this message",
     )
 
 
@@ -129,7 +133,7 @@ def from_body(body: object, call: Call, status: int | None = None, **extra: Any)
     """Return the error that an error object (in a body, or as an event inside a stream) stands for."""
     codes, message = read_body(body)
     kind = classify(status, codes, message, is_structured=isinstance(body, Mapping))
-    what, rule, next_step = _describe(kind, call, message)
+    what, rule, next_step = _describe(kind, call)
     label = " · ".join([*([f"HTTP {status}"] if status else []), *sorted(codes)])
     received = f"{label}: {_short(message)}" if message and label else _short(message) or label
     common = {
@@ -139,105 +143,6 @@ def from_body(body: object, call: Call, status: int | None = None, **extra: Any)
         "status": status,
     }
     return kind(what, rule=rule, received=received, next_step=next_step, **{**common, **extra})
-
-
-def read_body(body: object) -> tuple[frozenset[str], str]:
-    """Return the codes and the message of an error object of either protocol, nested or flat."""
-    if isinstance(body, Mapping) and isinstance(body.get("error"), Mapping | str):
-        inner = body["error"]
-        body = inner if isinstance(inner, Mapping) else {"message": inner}
-    if not isinstance(body, Mapping):
-        return frozenset(), body if isinstance(body, str) else ""
-    details = body.get("details")
-    found = [
-        body.get("type"),
-        body.get("code"),
-        details.get("error_code") if isinstance(details, Mapping) else None,
-    ]
-    codes = frozenset(str(c) for c in found if c and c != "error")
-    message = body.get("message")
-    return codes, message if isinstance(message, str) else ""
-
-
-_QUOTA = re.compile(
-    r"insufficient_quota|exceeded your current quota|credit balance is too low|billing hard limit|insufficient credits"
-    r"|out of credits",
-    re.IGNORECASE,
-)
-_TOO_LONG = re.compile(
-    r"prompt is too long|context length|context window|context size|maximum context|too many tokens|input is too long",
-    re.IGNORECASE,
-)
-# By code, then by status; the first line that matches wins.
-_BY_CODE: tuple[tuple[type[RemoteError], frozenset[str]], ...] = (
-    (
-        QuotaExceededError,
-        frozenset(
-            {"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "402"}
-        ),
-    ),
-    (
-        ContextTooLongError,
-        frozenset({"context_length_exceeded", "exceed_context_size_error", "request_too_large"}),
-    ),
-    (UnknownModelError, frozenset({"model_not_found"})),
-    (AuthenticationError, frozenset({"authentication_error", "invalid_api_key", "401"})),
-    (PermissionDeniedError, frozenset({"permission_error", "403"})),
-    (
-        OverloadedError,
-        frozenset({"overloaded_error", "overloaded", "server_is_overloaded", "slow_down", "529", "503"}),
-    ),
-    (RateLimitError, frozenset({"rate_limit_error", "rate_limit_exceeded", "429"})),
-    (ProviderTimeoutError, frozenset({"timeout_error", "408"})),
-    (
-        ServerError,
-        frozenset({"api_error", "server_error", "internal_error", "internal_server_error", "500", "502"}),
-    ),
-)
-_BY_STATUS: dict[int, type[RemoteError]] = {
-    400: BadRequestError,
-    401: AuthenticationError,
-    402: QuotaExceededError,
-    403: PermissionDeniedError,
-    407: NetworkError,
-    408: ProviderTimeoutError,
-    409: ServerError,  # both SDKs document it as a lock timeout
-    412: BadRequestError,
-    413: ContextTooLongError,
-    422: BadRequestError,
-    429: RateLimitError,
-    431: BadRequestError,
-    499: StreamCutError,
-    503: OverloadedError,
-    529: OverloadedError,
-}
-
-
-def classify(
-    status: int | None, codes: frozenset[str], message: str, *, is_structured: bool = True
-) -> type[RemoteError]:
-    """Return the class for an error answer; `status` None is an error inside a stream."""
-    if _QUOTA.search(message) or any("spend_limit" in c or "quota" in c for c in codes):
-        return QuotaExceededError
-    for kind, words in _BY_CODE[:3]:
-        if codes & words:
-            return kind
-    if status in {None, 400, 422} and _TOO_LONG.search(message):
-        return ContextTooLongError
-    if status == 404:  # a page of a web server says nothing about models
-        return (
-            UnknownModelError
-            if is_structured and re.search(r"\bmodel", message, re.I)
-            else UnexpectedResponseError
-        )
-    for kind, words in _BY_CODE[3:]:
-        if codes & words:
-            return kind
-    if status is None:
-        return BadRequestError if codes & {"invalid_request_error", "invalid_prompt", "400"} else ServerError
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
-    return ServerError if status >= 500 else UnexpectedResponseError
 
 
 def stream_cut(call: Call, received: str = "the stream ended without a stop reason") -> StreamCutError:
@@ -253,41 +158,18 @@ def stream_cut(call: Call, received: str = "the stream ended without a stop reas
     )
 
 
-def truncated(call: Call, max_tokens: int | None = None) -> TruncatedError:
-    """Return the error of a reply that reached its token limit."""
-    limit = f" of {max_tokens} tokens" if max_tokens else ""
-    return TruncatedError(
-        f"the reply of {call.model} reached its limit{limit}",
-        rule="a truncated reply is never compiled",
-        received=f"{len(call.partial)} characters",
-        next_step="raise the limit (max_tokens), lower the effort, or split the problem",
-        provider=call.provider,
-        partial=call.partial,
-        request_id=call.request_id,
-    )
-
-
-def refused(call: Call, category: str = "", explanation: str = "") -> RefusedError:
-    """Return the error of a model that declined."""
-    error = RefusedError(
-        f"{call.model} declined to answer" + (f" ({category})" if category else ""),
-        rule="a refusal is not sent again",
-        received=_short(explanation) or None,
-        next_step="reword the intent, or use another model or provider",
-        provider=call.provider,
-        partial=call.partial,
-        request_id=call.request_id,
-    )
-    error.category = category
-    return error
-
-
 def not_this_protocol(call: Call, received: str, status: int | None = None) -> UnexpectedResponseError:
     """Return the error of an answer that is not of the expected protocol."""
     return _unexpected(call, received, status)
 
 
 _CHECK_KEY = "check the key and where it comes from: docs/guide/providers.md, Keys"
+
+
+def _given_up(reply: Reply, call: Call) -> RemoteError:
+    error = failure_of_reply(reply, provider=call.provider)
+    assert error is not None
+    return error
 
 
 def _from_status(error: BaseException, status: int | None, response: Any, call: Call) -> RemoteError:
@@ -305,7 +187,7 @@ def _from_status(error: BaseException, status: int | None, response: Any, call: 
     return from_body(body if body is not None else str(error), call, None if in_stream else status, **extra)
 
 
-def _describe(kind: type[RemoteError], call: Call, message: str) -> tuple[str, str | None, str | None]:
+def _describe(kind: type[RemoteError], call: Call) -> tuple[str, str | None, str | None]:
     where = network.host_of(call.base_url)
     key = f"the key from {call.key_origin}" if call.key_origin else "the request, which carried no key,"
     texts: dict[type[RemoteError], tuple[str, str | None, str | None]] = {
@@ -358,7 +240,7 @@ def _suggest_model(call: Call) -> str:
 
 
 def _unexpected(call: Call, received: str, status: int | None) -> UnexpectedResponseError:
-    what, rule, next_step = _describe(UnexpectedResponseError, call, "")
+    what, rule, next_step = _describe(UnexpectedResponseError, call)
     return UnexpectedResponseError(
         what,
         rule=rule,

@@ -38,7 +38,7 @@ def messages_events(script: Script, request: dict[str, Any]) -> Iterator[Act]:
         "cache_creation_input_tokens": 300,
         "output_tokens": 1,
     }
-    usage = usage if script.usage is None else {**{"input_tokens": 0, "output_tokens": 0}, **script.usage}
+    usage = usage if script.usage is None else {"input_tokens": 0, "output_tokens": 0, **script.usage}
     message = {
         "id": "msg_wire",
         "type": "message",

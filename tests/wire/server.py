@@ -1,4 +1,4 @@
-"""A real HTTP server on the loopback interface that speaks the Messages, Responses and chat protocols event for event.
+"""A real HTTP server on the loopback interface that speaks the Messages, Responses and chat protocols.
 
 It is driven by a queue of `Script`s, one a request, and records what it received. In tests, use the fixture
 `wire_server` (`tests.wire.fixtures`); for a notebook in another process::
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from tests.wire.protocols import PROTOCOLS
 from tests.wire.scripts import CUT, SILENCE, Script, load_scripts
@@ -100,7 +100,7 @@ class WireServer:
         """Answer the next requests with `scripts`, in order."""
         self._state.scripts.extend(scripts)
 
-    def __enter__(self) -> WireServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
