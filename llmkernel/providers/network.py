@@ -37,8 +37,8 @@ def is_permanent(cause: str) -> bool:
 def proxy_for(url: str) -> str | None:
     """Return the name and host of the proxy that the environment sets for `url`, None without one."""
     host = host_of(url)
+    scheme = url.partition("://")[0].lower()
     proxies = urllib.request.getproxies()
-    scheme = urlsplit(url).scheme
     for name in (scheme, "all"):
         if (proxy := proxies.get(name)) and not urllib.request.proxy_bypass(host):
             return f"{name.upper()}_PROXY ({host_of(proxy if '://' in proxy else f'http://{proxy}')})"

@@ -162,7 +162,9 @@ def responses_events(script: Script, request: dict[str, Any]) -> Iterator[Act]:
             yield event("response.output_text.delta", **place, delta=piece, logprobs=[])
         part = {**empty, "text": script.shown}
     if script.stream_error is not None:
-        yield event("error", **{"code": None, "message": "", "param": None, **script.stream_error})
+        flat = {"code": None, "message": "", "param": None, **script.stream_error}
+        flat.pop("type", None)
+        yield event("error", **flat)
         return
     if script.failed is not None:
         yield event("response.failed", response=response("failed", output, error=dict(script.failed)))

@@ -1,4 +1,4 @@
-"""What goes wrong at a server or on the way to it, with the real SDK clients; no key or fragment of one ever shows."""
+"""What goes wrong at a server or on the way to it, with the real SDK clients. No key, nor a piece of one, shows."""
 
 from __future__ import annotations
 
