@@ -158,10 +158,7 @@ def diagnostics_section(page: Page) -> Markup | None:
         return None
     shown = found[:12]
     parts: list[Markup | None] = [heading("What the compiler says")]
-    for item in shown:
-        parts.append(tag("pre", view.diagnostic_text(item), cls="log"))
-        place = view.source_line(page.source, item)
-        parts.append(highlight(place[1], first_line=place[0]) if place else None)
+    parts += [tag("pre", view.diagnostic_block(item, page.source), tabindex="0") for item in shown]
     if len(found) > len(shown):
         parts.append(tag("p", f"{len(found) - len(shown)} more in {RECORD_FILE}.", cls="mut"))
     return join(parts)

@@ -85,7 +85,7 @@ def _diagnostics(page: Page) -> list[str]:
     found = view.diagnostics(page.report)
     if not found or page.report.outcome != "not_compiled":
         return []
-    lines = map(view.diagnostic_text, found[:12])
+    lines = [view.diagnostic_block(item, page.source) for item in found[:12]]
     return ["#### What the compiler says", code_block("\n".join(lines), "text")]
 
 

@@ -85,7 +85,7 @@ def key_figures(page: Page) -> list[tuple[str, str]]:
         items.append(("Checks", view.checks_summary(report.checks)))
     if report.workloads:
         items.append(("Workloads", view.workloads_summary(report)))
-    if view.tolerance_sentence(report):
+    if report.workloads and view.tolerance_sentence(report):
         items.append(("Tolerance", view.tolerance_sentence(report)))
     return items
 

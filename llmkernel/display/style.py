@@ -118,7 +118,7 @@ text-align:right;color:var(--mut);opacity:.75;user-select:none;-webkit-user-sele
 @ .done{list-style:none;font-size:13px;margin-bottom:8px}
 @ .flat{padding-top:4px}@ .flat details{border:0}
 @container (max-width:520px){@ .in,@ .head{padding-left:12px;padding-right:12px}@ .opt{display:none}
-@ th,@ td{padding-right:9px}@ .tm th:first-child{width:auto}@ td.ratio,@ .st{white-space:normal}
+@ th,@ td{padding-right:9px}@ .tm th:first-child{width:auto}@ td.ratio,@ .st.quiet{white-space:normal}
 @ dl.kv{grid-template-columns:1fr;gap:0}
 @ dl.kv dd{margin-bottom:5px}}
 @media print{@{border-color:#bbb;max-width:none;overflow:visible;break-inside:auto}@ pre{max-height:none;
@@ -161,12 +161,15 @@ def root_class() -> str:
 
 @cache
 def style_sheet() -> str:
-    """Return the CSS text; it names nothing outside the notebook."""
+    """Return the CSS text; it names nothing outside the notebook.
+
+    The class is doubled, so that rules win over the host's own for tables, lists and code.
+    """
     return (
         _template()
         .replace("@container", "\0c")
         .replace("@media", "\0m")
-        .replace("@", "." + root_class())
+        .replace("@", 2 * f".{root_class()}")
         .replace("\0c", "@container")
         .replace("\0m", "@media")
     )

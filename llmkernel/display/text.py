@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llmkernel.display import view
-from llmkernel.display.clean import cap, clean, display_width, one_line
+from llmkernel.display.clean import cap, display_width, one_line
 from llmkernel.display.page import RECORD_FILE, Page, byline, provenance
 from llmkernel.evaluation.report import Report
 
@@ -154,9 +154,9 @@ def _diagnostics(page: Page, width: int) -> list[str]:
         return []
     lines = ["What the compiler says"]
     for item in found[:8]:
-        lines += wrap(view.diagnostic_text(item), width, "  ", hanging="    ")
-        place = view.source_line(page.source, item)
-        lines += [f"    | {clean(place[1])[: width - 6].rstrip()}"] if place else []
+        first, *excerpt = view.diagnostic_block(item, page.source).split("\n")
+        lines += wrap(first, width, "  ", hanging="    ")
+        lines += [line[:width] for line in excerpt]
     if len(found) > 8:
         lines.append(f"  {len(found) - 8} more in {RECORD_FILE}")
     return lines

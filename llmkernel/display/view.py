@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from llmkernel.display import figures
-from llmkernel.display.clean import one_line
+from llmkernel.display.clean import clean, display_width, one_line
 from llmkernel.evaluation.report import CheckResult, Measurement, Report, Timing
 
 Kind = Literal["good", "bad", "unsure", "quiet"]
@@ -175,6 +175,8 @@ def notices(report: Report) -> list[str]:
         lines.append("There is no reference: nothing says that these results are right")
     if report.level == "quick" and report.is_passed:
         lines.append("Quick check only: the user’s own inputs, once")
+    if report.timing is not None and report.timing.is_suspect:
+        lines.append(timing_sentence(report.timing))
     return lines + [one_line(w, 600) for w in report.warnings[:20]]
 
 
@@ -213,7 +215,8 @@ def timing_rows(timing: Timing) -> list[TimingRow]:
     unit = figures.time_unit(timing.kernel.median_ms)
     rows = [_row(timing, timing.kernel, "kernel", unit)]
     for baseline in sorted(timing.baselines, key=lambda b: b.median_ms):
-        kind = "best" if baseline.label == timing.best_baseline else "baseline"
+        is_best = baseline.label == timing.best_baseline and not timing.is_emulation
+        kind = "best" if is_best else "baseline"
         rows.append(_row(timing, baseline, kind, unit))
     if timing.speed_of_light_ms is not None and not timing.is_emulation:
         limit = timing.speed_of_light_ms
@@ -359,16 +362,21 @@ def diagnostic_text(item: Mapping[str, Any]) -> str:
     return f"{place}{one_line(item.get('severity', 'error'), 20)}: {one_line(item.get('message', ''), 1000)}"
 
 
-def source_line(source: str | None, item: Mapping[str, Any]) -> tuple[int, str] | None:
-    """Return number and text of the line that a diagnostic is about."""
-    number = item.get("line")
+def diagnostic_block(item: Mapping[str, Any], source: str | None) -> str:
+    """Return a diagnostic with its line of `source` and a mark below its column, where they are known."""
+    text, number, column = diagnostic_text(item), item.get("line"), item.get("column")
     if not isinstance(number, int) or number < 1 or not source or len(source) > 1_000_000:
-        return None
+        return text
     lines = source.split("\n")
     if number > len(lines):
-        return None
-    line = lines[number - 1]
-    return number, line if len(line) <= 300 else line[:299] + "…"
+        return text
+    line = clean(lines[number - 1][:240]).expandtabs(4)
+    text += f"\n{number:>5} | {line}"
+    if isinstance(column, int) and 0 < column <= len(lines[number - 1][:240]):
+        # The mark stands where the cleaned and expanded prefix ends.
+        prefix = clean(lines[number - 1][: column - 1]).expandtabs(4)
+        text += f"\n      | {' ' * display_width(prefix)}^"
+    return text
 
 
 def timing_title(timing: Timing) -> str:

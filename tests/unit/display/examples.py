@@ -102,7 +102,7 @@ COMPILE = {
     "seconds": 0.083,
     "arch": "sm_90a",
     "options": ["--gpu-architecture=sm_90a", "--std=c++17", "-ftz=false"],
-    "diagnostics": [{"severity": "warning", "line": 24, "column": 5, "message": "pointless comparison"}],
+    "diagnostics": [{"severity": "warning", "line": 23, "column": 9, "message": "pointless comparison"}],
     "kernels": {
         "softmax_rows": {"registers": 32, "spill_bytes": 0, "static_shared_bytes": 32, "occupancy": 1.0},
         "softmax_warp<float, 32>": {
@@ -211,7 +211,7 @@ WRONG_VALUE = report(
 )
 NOT_COMPILED = report(
     "not_compiled",
-    headline='Does not compile: identifier "expff" is undefined (line 25).',
+    headline='Does not compile: identifier "expff" is undefined (line 24).',
     level="quick",
     checks=(),
     workloads=(),
@@ -220,10 +220,10 @@ NOT_COMPILED = report(
         "arch": "sm_90a",
         "options": ["--std=c++17"],
         "diagnostics": [
-            {"severity": "error", "line": 25, "column": 47, "message": 'identifier "expff" is undefined'},
-            {"severity": "warning", "line": 24, "column": 5, "message": "pointless comparison"},
+            {"severity": "error", "line": 24, "column": 49, "message": 'identifier "expff" is undefined'},
+            {"severity": "warning", "line": 23, "column": 9, "message": "pointless comparison"},
         ],
-        "log": 'softmax.cu(25): error: identifier "expff" is undefined\n',
+        "log": 'softmax.cu(24): error: identifier "expff" is undefined\n',
     },
 )
 CRASHED = report(
