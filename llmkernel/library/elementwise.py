@@ -18,7 +18,8 @@ def _erf(x: Array) -> Array:
 
 def gelu_erf(x: Array) -> Array:
     """Return the exact GELU."""
-    return 0.5 * x * (1 + _erf(x / sqrt(2)))
+    y: Array = 0.5 * x * (1 + _erf(x / sqrt(2)))
+    return y
 
 
 def gelu_tanh(x: Array) -> Array:

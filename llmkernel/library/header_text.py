@@ -32,7 +32,7 @@ class Term:
     suffix: str = ""
 
     def __str__(self) -> str:
-        axes = "[" + ", ".join(self.dims) + "]" if self.dims else ""
+        axes = "" if self.dims is None else "[" + ", ".join(self.dims) + "]"
         return f"{self.name}: {self.dtype}{axes}{self.suffix}"
 
 
@@ -87,7 +87,7 @@ def _term(text: str) -> Term:
     match = re.fullmatch(r"(\w+):\s*(\w+)(?:\[(.*?)\])?(.*)", text.strip())
     if match is None:
         raise ValueError(f"not an input or output of a signature: {text!r}")
-    dims = None if match[3] is None else tuple(d.strip() for d in match[3].split(","))
+    dims = None if match[3] is None else tuple(d.strip() for d in match[3].split(",") if d.strip())
     return Term(match[1], match[2], dims, match[4])
 
 
@@ -137,8 +137,7 @@ def rename(source: str, name: str) -> str:
 def fix_scalar(source: str, name: str, value: float) -> str:
     """Replace a scalar input by the constant that the user's reference holds.
 
-    An integer becomes a ``let`` of the header; a float becomes a constant in front of the kernels, which lose
-    the parameter.
+    An integer becomes a ``let`` of the header, a float a number in the launches: kernels stay as they are.
     """
     line = read_signature(source)
     kept = replace(line, inputs=tuple(t for t in line.inputs if t.name != name))
@@ -147,13 +146,14 @@ def fix_scalar(source: str, name: str, value: float) -> str:
         outputs = tuple(
             replace(t, dims=tuple(whole.sub(str(value), d) for d in t.dims or ())) for t in line.outputs
         )
-        return rewrite_signature(source, replace(kept, outputs=outputs), [f"{name} = {value}"])
+        let = f"{name} = {value}  # a constant of the reference"
+        return rewrite_signature(source, replace(kept, outputs=outputs), [let])
+    note = f"  # {name} = {value!r} is a constant of the reference"
     source = rewrite_signature(source, kept)
-    lines = [
-        re.sub(rf",\s*{name}(?=\s*[,)])", "", text) if text.startswith("//!") else text
-        for text in source.splitlines()
-    ]
-    last_include = max(i for i, text in enumerate(lines) if text.startswith(("#include", "//!")))
-    constant = f"constexpr double {name} = {value!r};  // the constant of the reference"
-    code = re.sub(rf",\s*double\s+{name}\b", "", "\n".join(lines[last_include + 1 :]))
-    return "\n".join([*lines[: last_include + 1], "", constant]) + "\n" + code + "\n"
+    lines = source.splitlines(keepends=True)
+    for at, text in enumerate(lines):
+        if text.startswith("//!") and "<<<" in text:
+            lines[at] = (
+                re.sub(rf"(?<=[(,])(\s*){name}(?=\s*[,)])", rf"\g<1>{value!r}", text.rstrip()) + note + "\n"
+            )
+    return "".join(lines)

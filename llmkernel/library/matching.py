@@ -1,8 +1,8 @@
 """Finds the library kernels that behave as a problem's reference does.
 
-Words only break ties. An entry fits when ranks, dtypes and scalars fit and its own NumPy reference agrees with
-the user's on small random inputs, in float64 where the user's reference takes it: near neighbours (GELU's two
-forms, two values of eps) lie far outside the rounding error there.
+Words only break ties. An entry fits when ranks, dtypes and scalars fit and its own NumPy reference agrees
+with the user's on small random inputs, in float64 where the user's takes it: near neighbours (GELU's two forms, two
+values of eps) lie far outside the rounding error there.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def find_matches(probe: Probe, words: str, entries: Iterable[Entry]) -> list[Mat
     example = probe.example_result()
     for entry in entries:
         best = None
-        for fit in _fits(entry, probe.leaves, example):
+        for fit in _fits(entry, probe, example):
             match = _compare(entry, fit, probe, words)
             if match is not None and (best is None or match.rank < best.rank):
                 best = match
@@ -107,9 +107,10 @@ def keyword_score(keywords: Sequence[str], words: str) -> int:
     return sum(1 for k in keywords if k.casefold() in text)
 
 
-def _fits(entry: Entry, leaves: Sequence[Leaf], example: list[Array] | None) -> Iterator[_Fit]:
+def _fits(entry: Entry, probe: Probe, example: list[Array] | None) -> Iterator[_Fit]:
+    leaves = probe.leaves
     line = entry.signature
-    if example is not None and len(example) != len(line.outputs):
+    if probe.changes_inputs or (example is not None and len(example) != len(line.outputs)):
         return
     arrays = [i for i, t in enumerate(line.inputs) if t.dims is not None]
     optional = [i for i, t in enumerate(line.inputs) if t.dims is None]

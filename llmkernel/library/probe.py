@@ -47,6 +47,12 @@ class Probe:
     def __post_init__(self) -> None:
         self.leaves = tuple(_leaf(v) for v in self.problem.inputs)
 
+    @property
+    def changes_inputs(self) -> bool:
+        """Whether the reference works in place: no entry does."""
+        contract = getattr(self.problem, "contract", None)
+        return bool(contract is not None and contract.mutated)
+
     def run(self, key: Any, inputs: Sequence[Any]) -> list[Array] | None:
         """Return the reference's results, or None where it refuses `inputs`; `key` names the draw."""
         if key not in self._results:
