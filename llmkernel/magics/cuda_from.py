@@ -87,15 +87,10 @@ def _show_prompt(reference: Any, intent: str, call: dict[str, Any]) -> None:
 
 
 def _synthesize(reference: Any, intent: str, call: dict[str, Any], *, quiet: bool) -> Any:
-    from llmkernel.display.live import LiveOutput
+    from llmkernel.magics.output import CellOutput
     from llmkernel.synthesis.synthesize import synthesize
 
-    with LiveOutput(call["name"], quiet=quiet) as live:
-        try:
-            kernel = synthesize(reference, intent, **call, on_event=live)
-        except BaseException as error:
-            # Also on an interrupt: what was found so far stays on the screen, and nothing is assigned.
-            live.fail(error)
-            raise
-        live.finish(kernel.report, kernel)
+    with CellOutput(call["name"], quiet=quiet) as output:
+        kernel = synthesize(reference, intent, **call, on_event=output)
+        output.finish(kernel)
     return kernel

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from numbers import Number
 from typing import Any
 
 from llmkernel.errors import ReferenceProblem, UsageError
 from llmkernel.magics.parsing import suggestion
 
 Namespace = Mapping[str, Any]
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 # What IPython itself puts into every namespace.
 _SHELL_NAMES = {"In", "Out", "exit", "get_ipython", "open", "quit"}
@@ -104,12 +107,17 @@ def _attribute(value: Any, owner: str, name: str, role: str) -> Any:
 
 def parameters_of(reference: Callable[..., Any]) -> dict[str, inspect.Parameter] | None:
     """Return the reference's parameters in call order; None where it does not tell (compiled functions)."""
-    # A torch module's __call__ takes *args and hands them to forward, which has the names.
-    target = getattr(reference, "forward", reference) if not inspect.isroutine(reference) else reference
-    try:
-        return dict(inspect.signature(target).parameters)
-    except (TypeError, ValueError):
-        return None
+    found: dict[str, inspect.Parameter] | None = None
+    for target in (reference, getattr(reference, "forward", None)):
+        try:
+            parameters = dict(inspect.signature(target).parameters)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            continue
+        # A torch module's __call__ takes *args and hands them to forward, which has the names.
+        if any(p.kind not in _VARIADIC for p in parameters.values()):
+            return parameters
+        found = parameters if found is None else found
+    return found
 
 
 def collect_inputs(
@@ -137,23 +145,43 @@ def collect_inputs(
     """
     parameters = parameters_of(reference)
     if words is not None:
-        return _from_words(namespace, parameters, name, words)
+        call = _parse_call(words)
+        positional = [_value(namespace, node) for node in call.args]
+        named = {str(keyword.arg): _value(namespace, keyword.value) for keyword in call.keywords}
+        if parameters is not None:
+            return _bind(parameters, name, positional, named)
+        # As `llmkernel.problem.reference` numbers the parameters of a ufunc, and of any other such callable.
+        prefix = "x" if hasattr(reference, "nin") else "inputs_"
+        return {f"{prefix}{i}": value for i, value in enumerate(positional)} | named
     if parameters is None:
         raise ReferenceProblem(
             f"{name} does not say what its parameters are called.",
             next_step='Name the example inputs: --inputs "x, y".',
         )
-    return dict(_from_variables(namespace, parameters, name))
+    found = dict(_from_variables(namespace, parameters, name))
+    if not found:
+        raise ReferenceProblem(
+            f"There is no example input for {name}.",
+            rule=_call_form(name, parameters),
+            next_step='Name the example inputs: --inputs "x, y".',
+        )
+    return found
 
 
 def _from_variables(
     namespace: Namespace, parameters: Mapping[str, inspect.Parameter], name: str
 ) -> Iterator[tuple[str, Any]]:
     for parameter in parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if parameter.kind in _VARIADIC:
             continue
-        if parameter.name in namespace:
-            yield parameter.name, namespace[parameter.name]
+        value = namespace.get(parameter.name, parameter.empty)
+        if parameter.default is parameter.empty:
+            is_taken = value is not parameter.empty
+        else:
+            # `axis=-1` keeps its default beside an `axis` that is a function or a string.
+            is_taken = is_array(value) or isinstance(value, Number)
+        if is_taken:
+            yield parameter.name, value
         elif parameter.default is parameter.empty:
             raise ReferenceProblem(
                 f"{name} takes {parameter.name}, and there is no variable of that name.",
@@ -162,37 +190,28 @@ def _from_variables(
             )
 
 
-def _from_words(
-    namespace: Namespace, parameters: Mapping[str, inspect.Parameter] | None, name: str, words: str
+def _bind(
+    parameters: Mapping[str, inspect.Parameter], name: str, positional: list[Any], named: dict[str, Any]
 ) -> dict[str, Any]:
-    call = _parse_call(words)
-    positional = [(_source(node), _value(namespace, node)) for node in call.args]
-    named = {str(keyword.arg): _value(namespace, keyword.value) for keyword in call.keywords}
-    if parameters is None:
-        return {
-            text if text.isidentifier() else f"arg{i}": value for i, (text, value) in enumerate(positional)
-        } | named
     try:
-        bound = inspect.Signature(list(parameters.values())).bind(
-            *(value for _, value in positional), **named
-        )
+        bound = inspect.Signature(list(parameters.values())).bind(*positional, **named)
     except TypeError as error:
         raise ReferenceProblem(
-            f"{name} does not take these inputs: {error}.",
-            rule=f"{name}({', '.join(map(str, parameters.values()))})",
-            received=words,
+            f"{name} does not take these inputs: {error}.", rule=_call_form(name, parameters)
         ) from None
-    for parameter in parameters.values():
-        if (
-            parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-            and parameter.name in bound.arguments
-        ):
-            raise ReferenceProblem(
-                f"{name} takes {parameter}: a generated kernel has a fixed list of named parameters.",
-                received=words,
-                next_step="Wrap it in a function that names them, and use that as the reference.",
-            )
-    return dict(bound.arguments)
+    flat: dict[str, Any] = {}
+    for key, value in bound.arguments.items():
+        if parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
+            flat |= {f"{key}_{i}": item for i, item in enumerate(value)}
+        elif parameters[key].kind is inspect.Parameter.VAR_KEYWORD:
+            flat |= value
+        else:
+            flat[key] = value
+    return flat
+
+
+def _call_form(name: str, parameters: Mapping[str, inspect.Parameter]) -> str:
+    return f"{name}({', '.join(map(str, parameters.values()))})"
 
 
 def _parse_call(words: str) -> ast.Call:

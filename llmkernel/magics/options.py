@@ -26,8 +26,8 @@ ARGUMENTS = (
         "--inputs",
         metavar="ARGS",
         help="""An example call's arguments, as between its parentheses: "x, w=weights[:64], eps=1e-6".
-        Default: the variables with the names of the reference's parameters; a parameter without
-        a variable keeps its default.""",
+        Default: the variables called like the reference's parameters; a parameter with a default keeps it
+        unless its variable is an array or a number.""",
     ),
     argument(
         "--shapes",

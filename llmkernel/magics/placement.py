@@ -39,12 +39,12 @@ class CellPlacement:
         at = next((i for i, line in enumerate(lines) if line.strip()), None)
         if at is None:
             return lines
-        found = self._first.match(lines[at])
+        found = self._first.match(lines[at].lstrip())
         if found:
             name, arguments = found.groups()
             body = "".join(lines[at + 1 :])
             return [f"get_ipython().run_cell_magic({name!r}, {arguments.strip()!r}, {body or chr(10)!r})\n"]
-        if not lines[at].startswith("%%"):
+        if not lines[at].lstrip().startswith("%%"):
             self._refuse_misplaced(lines)
         return lines
 

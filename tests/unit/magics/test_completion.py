@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def complete(shell):
+    class Module:
+        def forward(self, x):
+            return x
+
+        @property
+        def shape(self):
+            raise AssertionError("a property ran for a completion")
+
+    shell.push({"softmax": lambda x: x, "rows": np.ones((2, 2)), "np": np, "count": 3, "model": Module()})
+
+    def matches(line, cell="\nwhat it does"):
+        text = line + cell
+        from IPython.core.completer import provisionalcompleter
+
+        with provisionalcompleter():
+            return [
+                c.text for c in shell.Completer.completions(text, len(line)) if c.start <= c.end <= len(line)
+            ]
+
+    return matches
+
+
+def test_options_by_prefix(complete):
+    assert set(complete("%%cuda_from softmax --re")) == {"--replay"}
+    assert {"--tolerance", "--target", "--timeout"} <= set(complete("%%cuda_from softmax --t"))
+
+
+def test_options_are_offered_once_except_repeatable_ones(complete):
+    found = complete("%%cuda_from softmax --quiet --baseline softmax --")
+    assert "--quiet" not in found
+    assert {"--baseline", "--device"} <= set(found)
+
+
+@pytest.mark.parametrize("line", ["%%cuda_from softmax --device ", "%%cuda_from softmax --device="])
+def test_choices(complete, line):
+    assert set(complete(line)) == {"auto", "cuda", "cpu"}
+
+
+def test_providers(complete):
+    assert set(complete("%%cuda_from softmax --provider c")) == {"claude", "codex"}
+    assert "openai-compatible" in complete("%%cuda_from softmax --provider=open")
+
+
+def test_references_come_first_and_only_while_there_is_none(complete):
+    assert complete("%%cuda_from ")[0] == "softmax"
+    assert complete("%%cuda_from so") == ["softmax"]
+    assert "softmax" not in complete("%%cuda_from softmax ")
+    assert "softmax" in complete("%%cuda_from --device cpu ")
+
+
+def test_dotted_references(complete):
+    assert "np.linalg" in complete("%%cuda_from np.lin")
+    assert complete("%%cuda_from model.forw") == ["model.forward"]
+
+
+@pytest.mark.parametrize("line", ["%%cuda_from softmax --inputs ro", '%%cuda_from softmax --inputs "x=ro'])
+def test_arrays_for_inputs(complete, line):
+    assert "rows" in complete(line)
+    assert "softmax" not in complete(line)
+
+
+def test_baselines_are_callables(complete):
+    found = complete("%%cuda_from softmax --baseline ")
+    assert "softmax" in found
+    assert "rows" not in found
+
+
+def test_the_magics_name(complete):
+    assert "%%cuda_from" in complete("%%cuda_f", "")
+
+
+def test_the_body_and_other_cells_are_left_to_ipython(complete):
+    assert "--replay" not in complete("%%cuda_from softmax\n--re", "")
+    assert "count" in complete("x = cou", "")

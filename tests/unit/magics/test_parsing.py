@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import argparse
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmkernel.config import LLMKernel
+from llmkernel.errors import UsageError
+from llmkernel.magics.cuda_from import CudaFromMagics
+from llmkernel.magics.options import parse_options
+from llmkernel.magics.parsing import split_line, workloads
+
+
+def parse(line, **config):
+    return parse_options(CudaFromMagics.cuda_from, line, LLMKernel(**config))
+
+
+def refusal(line):
+    with pytest.raises(UsageError) as caught:
+        parse(line)
+    return caught.value
+
+
+def test_defaults_come_from_the_configuration():
+    options = parse("softmax", attempts=7, device="cpu", replay="never", quiet=True, model="m", timeout=9.5)
+
+    assert (options.attempts, options.device, options.replay) == (7, "cpu", "never")
+    assert (options.quiet, options.model, options.timeout) == (True, "m", 9.5)
+    assert (options.reference, options.name, options.baseline, options.shapes) == (
+        "softmax",
+        "softmax_cuda",
+        (),
+        None,
+    )
+    assert options.show_prompt is False
+
+
+def test_the_line_wins_over_the_configuration():
+    options = parse(
+        "f --attempts 2 --device cuda --model=a --max-tokens 5 --tolerance 1e-3", attempts=7, model="m"
+    )
+
+    assert (options.attempts, options.device, options.model) == (2, "cuda", "a")
+    assert (options.max_tokens, options.tolerance) == (5, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("model.forward", "forward_cuda"), ("np.linalg.norm", "norm_cuda"), ("f --name fast_f", "fast_f")],
+)
+def test_the_name_is_the_references_last_part(line, name):
+    assert parse(line).name == name
+
+
+def test_values_with_blanks_are_quoted():
+    options = parse(
+        """f --inputs "x, w=a['k'][1:]" --shapes 'M=1023, N=4097; M=1,N=0' --baseline g --baseline h.i"""
+    )
+
+    assert options.inputs == "x, w=a['k'][1:]"
+    assert options.shapes == ({"M": 1023, "N": 4097}, {"M": 1, "N": 0})
+    assert options.baseline == ("g", "h.i")
+
+
+def test_a_value_with_a_leading_dash_needs_an_equals_sign():
+    assert parse("f --model=-x").model == "-x"
+    error = refusal("f --model -x")
+    assert "--model=-x" in error.next_step
+    assert "equals sign" in error.rule
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", "REFERENCE"),
+        ("--quiet", "REFERENCE"),
+        ("f --attempts", "--attempts needs a value"),
+        ("f --attempts 0", "at least 1"),
+        ("f --attempts many", "at least 1"),
+        ("f --tolerance -1", "positive"),
+        ("f --timeout nan", "positive"),
+        ("f --device gpu", "cuda"),
+        ("f --replay sometimes", "never"),
+        ("f --name 2fast", "Python name"),
+        ("f --name class", "Python name"),
+        ("f --shapes M:3", "M=1023"),
+        ("f --shapes M=3,M=4", "twice"),
+        ("f --shapes M=-3", "M=1023"),
+        ("f --shapes ;", "M=1023"),
+        ("f --inputs 'x", "quotation"),
+        ("f make it fast", "make"),
+        ("f {x} $HOME", "{x}"),
+        ("f --quiet=yes", "--quiet"),
+        ("f --att 3", "--att"),
+    ],
+)
+def test_a_line_that_cannot_be_understood_is_refused(line, says):
+    error = refusal(line)
+    assert says in str(error)
+    assert error.next_step
+
+
+@pytest.mark.parametrize(
+    ("line", "suggested"),
+    [
+        ("f --atempts 3", "--attempts"),
+        ("--providr claude", "--provider"),
+        ("f --show_prompt", "--show-prompt"),
+    ],
+)
+def test_an_unknown_option_gets_a_suggestion(line, suggested):
+    assert f"Did you mean {suggested}?" in refusal(line).next_step
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\\'\x00"), min_size=1)))
+def test_quoted_words_come_back_whole(words):
+    assert split_line(" ".join(f"'{w}'" for w in words)) == words
+
+
+@given(st.text())
+def test_any_line_is_parsed_or_refused(line):
+    try:
+        options = parse(line)
+    except UsageError:
+        return
+    assert options.reference
+
+
+names = st.from_regex(r"[A-Z][A-Z0-9_]{0,3}", fullmatch=True)
+sizes = st.dictionaries(names, st.integers(0, 2**40), min_size=1, max_size=4)
+
+
+@given(st.lists(sizes, min_size=1, max_size=4))
+def test_shapes_round_trip(wanted):
+    text = ";".join(",".join(f"{k}={v}" for k, v in w.items()) for w in wanted)
+
+    assert workloads(text) == tuple(wanted)
+    assert parse(f"f --shapes {shlex.quote(text)}").shapes == tuple(wanted)
+
+
+@given(st.text())
+def test_any_shapes_text_is_read_or_refused(text):
+    try:
+        found = workloads(text)
+    except argparse.ArgumentTypeError:
+        return
+    assert found
+    assert all(size >= 0 for sizes in found for size in sizes.values())
