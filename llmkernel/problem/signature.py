@@ -81,7 +81,9 @@ class Signature:
                 yield spec
 
     def __str__(self) -> str:
-        text = f"{self.name}({', '.join(str(s) for s in self.inputs)})"
+        # An input without brackets is a scalar, so a 0-d array among the inputs keeps empty ones.
+        inputs = (f"{s}[]" if isinstance(s, ArraySpec) and not s.dims else str(s) for s in self.inputs)
+        text = f"{self.name}({', '.join(inputs)})"
         if self.outputs:
             outs = ", ".join(str(s) for s in self.outputs)
             text += f" -> {outs}" if len(self.outputs) == 1 else f" -> ({outs})"

@@ -1,0 +1,199 @@
+"""Cuts a `.cu` file into declarations, with their namespaces, template parameters and the aliases known so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from llmkernel.candidate.lexer import CxxToken, expand_macros, tokenize
+
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+_CLOSERS = frozenset(_PAIRS.values())
+
+
+@dataclass
+class Declaration:
+    """One declaration outside function bodies.
+
+    Attributes
+    ----------
+    tokens : list of CxxToken
+        Up to the body or the semicolon, without `template <…>`.
+    template : list of list of CxxToken
+        Template parameters.
+    namespaces : tuple of str
+    aliases : dict
+        Name to the tokens of the type it stands for.
+    has_body : bool
+    is_specialization : bool
+        ``template <>`` or an explicit instantiation.
+    """
+
+    tokens: list[CxxToken]
+    template: list[list[CxxToken]] = field(default_factory=list)
+    namespaces: tuple[str, ...] = ()
+    aliases: dict[str, list[str]] = field(default_factory=dict)
+    has_body: bool = False
+    is_specialization: bool = False
+
+
+def skip_balanced(tokens: list[CxxToken], start: int) -> int:
+    """Return the index after the bracket that closes the one at `start`; the end when none does."""
+    depth = 0
+    for i in range(start, len(tokens)):
+        if tokens[i].kind != "symbol":
+            continue
+        if tokens[i].text in _PAIRS:
+            depth += 1
+        elif tokens[i].text in _CLOSERS:
+            depth -= 1
+            if depth <= 0:
+                return i + 1
+    return len(tokens)
+
+
+def match_angle(tokens: list[CxxToken], start: int) -> int:
+    """Return the index after the `>` that closes the `<` at `start`."""
+    depth, i = 0, start
+    while i < len(tokens):
+        text = tokens[i].text
+        if text in _PAIRS:
+            i = skip_balanced(tokens, i)
+            continue
+        if text in (";", ")", "]", "}"):
+            return i
+        depth += (text == "<") + 3 * (text == "<<<") - (text == ">") - 3 * (text == ">>>")
+        i += 1
+        if depth <= 0:
+            return i
+    return i
+
+
+def split_commas(tokens: list[CxxToken]) -> list[list[CxxToken]]:
+    """Split at commas outside every kind of bracket."""
+    parts: list[list[CxxToken]] = [[]]
+    i, is_default = 0, False
+    while i < len(tokens):
+        text = tokens[i].text
+        end = i + 1
+        if tokens[i].kind == "symbol":
+            if text == ",":
+                parts.append([])
+                i, is_default = end, False
+                continue
+            if text == "=":
+                is_default = True
+            elif text in _PAIRS:
+                end = skip_balanced(tokens, i)
+            elif text == "<" and not is_default:
+                end = match_angle(tokens, i)
+        parts[-1].extend(tokens[i:end])
+        i = end
+    return parts if parts != [[]] else []
+
+
+def declarations(source: str) -> Iterator[Declaration]:
+    """Yield the declarations of a file in order."""
+    tokens = [t for t in expand_macros(tokenize(source)) if t.kind != "directive"]
+    yield from _Reader(tokens).read()
+
+
+class _Reader:
+    def __init__(self, tokens: list[CxxToken]) -> None:
+        self.tokens = tokens
+        self.index = 0
+        # One entry an open brace: the namespace it opened, or "" for `extern "C"`.
+        self.scopes: list[tuple[str, ...]] = []
+        self.aliases: dict[str, list[str]] = {}
+
+    def text(self, ahead: int = 0) -> str:
+        i = self.index + ahead
+        return self.tokens[i].text if i < len(self.tokens) else ""
+
+    def read(self) -> Iterator[Declaration]:
+        while self.index < len(self.tokens):
+            text = self.text()
+            if text == "}":
+                self.index += 1
+                if self.scopes:
+                    self.scopes.pop()
+            elif text == ";":
+                self.index += 1
+            elif text == "namespace" or (text == "inline" and self.text(1) == "namespace"):
+                self.namespace()
+            elif text == "extern" and self.text(1).startswith('"') and self.text(2) == "{":
+                self.index += 3
+                self.scopes.append(())
+            else:
+                declaration = self.declaration()
+                self.record_alias(declaration)
+                yield declaration
+
+    def namespace(self) -> None:
+        self.index += 1 + (self.text() == "inline")
+        names: list[str] = []
+        while self.index < len(self.tokens) and self.text() not in ("{", ";"):
+            if self.tokens[self.index].kind == "name" and self.text() != "inline":
+                names.append(self.text())
+            self.index += 1
+        if self.text() == "{":
+            self.scopes.append(tuple(names))
+        self.index += 1
+
+    def declaration(self) -> Declaration:
+        template: list[list[CxxToken]] = []
+        is_specialization = False
+        while self.text() == "template":
+            if self.text(1) != "<":
+                # An explicit instantiation.
+                is_specialization = True
+                self.index += 1
+                break
+            end = match_angle(self.tokens, self.index + 1)
+            inner = self.tokens[self.index + 2 : max(end - 1, self.index + 2)]
+            template = [p for p in split_commas(inner) if p]
+            is_specialization = not template
+            self.index = max(end, self.index + 2)
+        start = self.index
+        has_body = is_function = False
+        head_end: int | None = None
+        while self.index < len(self.tokens):
+            text = self.text()
+            if text == ";":
+                head_end = self.index if head_end is None else head_end
+                self.index += 1
+                break
+            if text == "}":
+                break
+            if text == "{":
+                head_end = self.index if head_end is None else head_end
+                self.index = skip_balanced(self.tokens, self.index)
+                has_body = True
+                if self.text() == "catch" or not is_function:
+                    continue
+                break
+            if text in _PAIRS:
+                is_function = is_function or text == "("
+                self.index = skip_balanced(self.tokens, self.index)
+                continue
+            if text == "=":
+                is_function = False
+            self.index += 1
+        if self.index == start:
+            self.index += 1
+        tokens = self.tokens[start : self.index if head_end is None else head_end]
+        names = tuple(n for scope in self.scopes for n in scope)
+        return Declaration(tokens, template, names, self.aliases, has_body, is_specialization)
+
+    def record_alias(self, declaration: Declaration) -> None:
+        texts = [t.text for t in declaration.tokens]
+        if declaration.template or len(texts) < 3:  # noqa: PLR2004 - the shortest is `typedef int i`
+            return
+        name, target = "", []
+        if texts[0] == "using" and texts[2] == "=":
+            name, target = texts[1], texts[3:]
+        elif texts[0] == "typedef" and "(" not in texts and "{" not in texts:
+            name, target = texts[-1], texts[1:-1]
+        if name and target:
+            # Later declarations see the alias; those before it keep their own dictionary.
+            self.aliases = {**self.aliases, name: target}

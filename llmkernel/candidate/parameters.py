@@ -1,0 +1,351 @@
+"""What the kernels of a candidate declare: names, template parameters and parameter lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from llmkernel.candidate.cxx_declarations import (
+    Declaration,
+    declarations,
+    match_angle,
+    skip_balanced,
+    split_commas,
+)
+from llmkernel.candidate.cxx_types import is_type_word, join_tokens
+from llmkernel.candidate.lexer import CxxToken
+from llmkernel.errors import HeaderError
+
+_CALL_ATTRIBUTES = frozenset(
+    (
+        "__launch_bounds__",
+        "__cluster_dims__",
+        "__block_size__",
+        "__attribute__",
+        "__maxnreg__",
+        "__declspec",
+        "alignas",
+    )
+)
+_QUALIFIERS = frozenset(
+    (
+        "const",
+        "volatile",
+        "__restrict__",
+        "__restrict",
+        "restrict",
+        "__grid_constant__",
+        "typename",
+        "struct",
+        "class",
+        "enum",
+        "register",
+    )
+)
+_MAX_ALIAS_DEPTH = 16
+
+
+@dataclass(frozen=True)
+class TemplateParameter:
+    """One template parameter.
+
+    Attributes
+    ----------
+    name : str
+    type : str
+        ``typename``, or the type of a value such as ``int``.
+    default : str or None
+    is_pack : bool
+    """
+
+    name: str
+    type: str
+    default: str | None = None
+    is_pack: bool = False
+
+    @property
+    def is_type(self) -> bool:
+        """Whether it takes a type rather than a value."""
+        return self.type == "typename"
+
+
+@dataclass(frozen=True)
+class KernelParameter:
+    """One parameter of a kernel, aliases resolved.
+
+    Attributes
+    ----------
+    name : str
+        Empty when unnamed.
+    base : str
+        Type without qualifiers, pointers and references.
+    pointer_depth : int
+    is_const : bool
+        Of what is pointed at, or of the value.
+    default : str or None
+    line, column : int
+    """
+
+    name: str
+    base: str
+    pointer_depth: int = 0
+    is_const: bool = False
+    is_restrict: bool = False
+    is_reference: bool = False
+    is_grid_constant: bool = False
+    default: str | None = None
+    line: int = 0
+    column: int = 0
+
+    @property
+    def type(self) -> str:
+        """The type in C++."""
+        return (
+            ("const " if self.is_const else "")
+            + self.base
+            + "*" * self.pointer_depth
+            + "&" * self.is_reference
+        )
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}".strip()
+
+
+@dataclass(frozen=True)
+class KernelDeclaration:
+    """One `__global__` function.
+
+    Attributes
+    ----------
+    name : str
+        With its namespaces.
+    template_parameters : tuple of TemplateParameter
+    parameters : tuple of KernelParameter
+    line, column : int
+        Place of the name.
+    max_threads : int or None
+        First value of ``__launch_bounds__`` when it is a literal.
+    cluster : tuple of int or None
+        ``__cluster_dims__`` when made of literals.
+    is_definition : bool
+    """
+
+    name: str
+    template_parameters: tuple[TemplateParameter, ...]
+    parameters: tuple[KernelParameter, ...]
+    line: int = 0
+    column: int = 0
+    max_threads: int | None = None
+    cluster: tuple[int, ...] | None = None
+    is_definition: bool = True
+
+    def __str__(self) -> str:
+        template = ", ".join(f"{p.type} {p.name}".strip() for p in self.template_parameters)
+        prefix = f"template <{template}> " if template else ""
+        return f"{prefix}__global__ void {self.name}({', '.join(str(p) for p in self.parameters)})"
+
+
+def parse_kernels(source: str) -> tuple[KernelDeclaration, ...]:
+    """Read the parameter lists of every kernel in a `.cu` file.
+
+    Forward declarations are merged with their definition.
+
+    Raises
+    ------
+    llmkernel.errors.HeaderError
+        When a kernel is defined twice or its parameter list cannot be read.
+    """
+    found: dict[str, KernelDeclaration] = {}
+    for declaration in declarations(source):
+        kernel = _kernel(declaration)
+        if kernel is None:
+            continue
+        other = found.get(kernel.name)
+        found[kernel.name] = kernel if other is None else _merge(other, kernel)
+    return tuple(found.values())
+
+
+def _merge(first: KernelDeclaration, second: KernelDeclaration) -> KernelDeclaration:
+    def shape(kernel: KernelDeclaration) -> tuple[object, ...]:
+        types = tuple(
+            (p.base, p.pointer_depth, p.is_const if p.pointer_depth else False) for p in kernel.parameters
+        )
+        return (types, len(kernel.template_parameters))
+
+    if shape(first) != shape(second) or (first.is_definition and second.is_definition):
+        raise HeaderError(
+            f"The kernel `{second.name}` is declared twice.",
+            line=second.line,
+            column=second.column,
+            rule="every kernel has one definition; overloads and specializations are not told apart by a launch header",
+            received=f"lines {first.line} and {second.line}",
+            next_step="Rename one of them.",
+        )
+    definition, forward = (first, second) if first.is_definition else (second, first)
+    defaults = tuple(
+        replace(a, default=a.default or b.default)
+        for a, b in zip(definition.template_parameters, forward.template_parameters, strict=True)
+    )
+    return replace(
+        definition,
+        template_parameters=defaults,
+        max_threads=definition.max_threads or forward.max_threads,
+        cluster=definition.cluster or forward.cluster,
+    )
+
+
+def _kernel(declaration: Declaration) -> KernelDeclaration | None:
+    tokens = declaration.tokens
+    if not any(t.text == "__global__" for t in tokens) or declaration.is_specialization:
+        return None
+    max_threads: int | None = None
+    cluster: tuple[int, ...] | None = None
+    i = 0
+    while i < len(tokens):
+        text = tokens[i].text
+        if text in _CALL_ATTRIBUTES and i + 1 < len(tokens) and tokens[i + 1].text == "(":
+            end = skip_balanced(tokens, i + 1)
+            values = _literals(tokens[i + 2 : end - 1])
+            if text == "__launch_bounds__" and values:
+                max_threads = values[0]
+            elif text == "__cluster_dims__" and values:
+                cluster = values
+            i = end
+        elif text == "[" and i + 1 < len(tokens) and tokens[i + 1].text == "[":
+            i = skip_balanced(tokens, i)
+        elif text == "(":
+            break
+        else:
+            i += 1
+    if i == 0 or i >= len(tokens):
+        return None
+    name_end = i - 1
+    if tokens[name_end].text == ">" or tokens[name_end].kind != "name":
+        return None
+    start = name_end
+    while start >= 2 and tokens[start - 1].text == "::" and tokens[start - 2].kind == "name":
+        start -= 2
+    local = "".join(t.text for t in tokens[start : name_end + 1])
+    end = skip_balanced(tokens, i)
+    parameters = [_parameter(part, declaration) for part in split_commas(tokens[i + 1 : end - 1]) if part]
+    if len(parameters) == 1 and parameters[0].base == "void" and not parameters[0].pointer_depth:
+        parameters = []
+    place = tokens[name_end]
+    return KernelDeclaration(
+        "::".join((*declaration.namespaces, local)),
+        tuple(_template_parameter(p) for p in declaration.template),
+        tuple(parameters),
+        place.line,
+        place.column,
+        max_threads,
+        cluster,
+        declaration.has_body,
+    )
+
+
+def _literals(tokens: list[CxxToken]) -> tuple[int, ...] | None:
+    values = []
+    for part in split_commas(tokens):
+        if len(part) != 1 or not part[0].text.isdecimal() or len(part[0].text) > 9:  # noqa: PLR2004 - an int
+            return tuple(values) or None
+        values.append(int(part[0].text))
+    return tuple(values) or None
+
+
+def _template_parameter(tokens: list[CxxToken]) -> TemplateParameter:
+    default = None
+    texts = [t.text for t in tokens]
+    if "=" in texts:
+        i = texts.index("=")
+        default, tokens, texts = join_tokens(texts[i + 1 :]), tokens[:i], texts[:i]
+    is_pack = "..." in texts
+    tokens = [t for t in tokens if t.text != "..."]
+    texts = [t.text for t in tokens]
+    if texts and texts[0] in ("typename", "class") and "::" not in texts:
+        return TemplateParameter(texts[1] if len(texts) > 1 else "", "typename", default, is_pack)
+    if len(tokens) > 1 and tokens[-1].kind == "name" and not is_type_word(texts[-1]):
+        return TemplateParameter(texts[-1], join_tokens(texts[:-1]), default, is_pack)
+    return TemplateParameter("", join_tokens(texts), default, is_pack)
+
+
+def _parameter(tokens: list[CxxToken], declaration: Declaration) -> KernelParameter:
+    first = tokens[0]
+    texts = [t.text for t in tokens]
+    default = None
+    if "=" in texts:
+        i = texts.index("=")
+        default, tokens = join_tokens(texts[i + 1 :]), tokens[:i]
+    if any(t.text == "(" for t in tokens):
+        text = join_tokens([t.text for t in tokens])
+        return KernelParameter("", text, default=default, line=first.line, column=first.column)
+    kept: list[CxxToken] = []
+    depth, is_const, is_restrict, is_reference, is_grid_constant = 0, False, False, False, False
+    name = ""
+    i = 0
+    while i < len(tokens):
+        token = tokens[i]
+        text = token.text
+        if text == "[":
+            end = skip_balanced(tokens, i)
+            if i + 1 < len(tokens) and tokens[i + 1].text != "[":
+                depth += 1
+            i = end
+            continue
+        if text == "<":
+            end = match_angle(tokens, i)
+            kept.extend(tokens[i:end])
+            i = end
+            continue
+        if text == "*":
+            depth += 1
+        elif text in ("&", "&&"):
+            is_reference = True
+        elif text == "const":
+            is_const = is_const or depth == 0
+        elif text in ("__restrict__", "__restrict", "restrict"):
+            is_restrict = True
+        elif text == "__grid_constant__":
+            is_grid_constant = True
+        elif text in _QUALIFIERS or text == "...":
+            pass
+        elif (depth or is_reference) and token.kind == "name":
+            name = text
+        else:
+            kept.append(token)
+        i += 1
+    if (
+        not name
+        and len(kept) > 1
+        and kept[-1].kind == "name"
+        and not is_type_word(kept[-1].text)
+        and kept[-2].text != "::"
+    ):
+        name = kept.pop().text
+    base, alias_depth, alias_const = _resolve([t.text for t in kept], declaration.aliases)
+    return KernelParameter(
+        name,
+        base,
+        depth + alias_depth,
+        # `const P` of a pointer alias P makes the pointer const, not what it points at.
+        alias_const or (is_const and not alias_depth),
+        is_restrict,
+        is_reference,
+        is_grid_constant,
+        default,
+        first.line,
+        first.column,
+    )
+
+
+def _resolve(texts: list[str], aliases: dict[str, list[str]]) -> tuple[str, int, bool]:
+    """Return base type, pointer depth and constness after following aliases."""
+    depth, is_const = 0, False
+    for _ in range(_MAX_ALIAS_DEPTH):
+        name = "".join(texts)
+        if name not in aliases:
+            break
+        texts = list(aliases[name])
+        depth += texts.count("*")
+        if "const" in texts and ("*" not in texts or texts.index("const") < texts.index("*")):
+            is_const = True
+        texts = [t for t in texts if t not in _QUALIFIERS and t not in ("*", "&")]
+    return join_tokens(texts), depth, is_const
