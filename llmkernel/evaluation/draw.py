@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from llmkernel.devices.base import Bytes
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.evaluation.expected import Expected, Target
 from llmkernel.evaluation.worker.harness import DrawResult
@@ -73,6 +74,8 @@ class Draw:
     orders: dict[str, DrawResult] = field(default_factory=dict)
     misalign: dict[str, int] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict)
+    payloads: dict[str, Bytes] = field(default_factory=dict)
+    failed: bool = False
 
     def fill(self, result: DrawResult) -> None:
         """Attach what the worker returned, as arrays."""
@@ -83,6 +86,15 @@ class Draw:
         for slot in self.slots:
             data = payloads[slot.buffer]
             slot.got = np.frombuffer(data.tobytes(), DTYPES[slot.dtype].numpy).reshape(slot.shape)
+
+    def release(self) -> None:
+        """Let go of everything but the figures."""
+        self.expected.inputs = []
+        self.expected.targets = []
+        self.slots = []
+        self.orders = dict.fromkeys(self.orders, DrawResult())
+        if self.result is not None:
+            self.result.results = []
 
     def where(self) -> dict[str, Any]:
         """Return the workload as evidence."""

@@ -60,7 +60,7 @@ class Expected:
     workload: Workload
     inputs: list[HostInput]
     targets: list[Target]
-    _problem: Problem
+    problem: Problem
 
     def perturbed(self, seed: int) -> list[HostArray] | None:
         """Return the oracle's results when every float input is moved by half a unit in the last place.
@@ -73,7 +73,7 @@ class Expected:
             for v in self.inputs
         ]
         try:
-            return _all_results(self._problem, moved, is_wide=True)
+            return _all_results(self.problem, moved, is_wide=True)
         except ReferenceProblem:
             return None
 

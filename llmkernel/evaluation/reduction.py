@@ -105,7 +105,7 @@ def measure(problem: Problem, inputs: Sequence[HostInput]) -> list[float]:
                 if DTYPES[dtype_name(now.dtype)].kind in "fc":
                     counts[r] += float(np.count_nonzero(np.isnan(now) & ~np.isnan(was))) / _PLACES
         for r, count in enumerate(counts):
-            lengths[r] += count * inputs[i].size / max(1, base[r].size)
+            lengths[r] = max(lengths[r], count * inputs[i].size / max(1, base[r].size))
     if not floats:
         total = sum(v.size for v in inputs if isinstance(v, np.ndarray))
         lengths = [total / max(1, r.size) for r in base]

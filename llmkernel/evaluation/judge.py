@@ -1,0 +1,390 @@
+"""The judge: compile, quick check, full verification; one report at the end, whatever the candidate does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from llmkernel.candidate.candidate import Candidate, parse_candidate
+from llmkernel.candidate.rules import check_rules
+from llmkernel.devices.base import DeviceLimits, ExecutionOptions
+from llmkernel.devices.plan import LaunchPlan
+from llmkernel.errors import (
+    BindingError,
+    CandidateError,
+    CompileError,
+    LaunchError,
+    LLMKernelError,
+    PreconditionError,
+    ReferenceProblem,
+    UnsupportedFeatureError,
+)
+from llmkernel.evaluation.binding import match_slots, prepare, shape_arguments, takes_strides
+from llmkernel.evaluation.checks import DRAW_CHECKS
+from llmkernel.evaluation.controls import passing_control
+from llmkernel.evaluation.draw import Draw, Finding
+from llmkernel.evaluation.expected import expect
+from llmkernel.evaluation.precision import is_downgraded, moved_inputs
+from llmkernel.evaluation.reduction import ReductionLengths
+from llmkernel.evaluation.report import CheckResult
+from llmkernel.evaluation.session import Session
+from llmkernel.evaluation.worker.client import POOL, WorkerLostError
+from llmkernel.problem.problem import Problem
+from llmkernel.problem.workloads import Workload, draw_inputs, full_workloads, new_seed, quick_workloads
+
+Listener = Callable[[CheckResult], None]
+
+QUICK_REPEATS = 2
+FULL_REPEATS = 8
+LARGE_ELEMENTS = 1 << 22
+
+
+class Verdict(Exception):  # noqa: N818 - it ends the judging, it is not an error
+    """Ends the judging with an outcome."""
+
+    def __init__(self, finding: Finding, check: str = "") -> None:
+        super().__init__(finding.summary)
+        self.finding = finding
+        self.check = check
+
+
+class Judge:
+    """Judges one candidate against one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    source : str
+    device : str
+        ``cuda`` or ``cpu``.
+    timeout : float
+        Seconds that one execution may take.
+    arch : str or None
+        Architecture to compile for.
+    on_check : callable, optional
+        Called with every finished check.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        source: str,
+        device: str,
+        *,
+        timeout: float = 20.0,
+        arch: str | None = None,
+        on_check: Listener | None = None,
+    ) -> None:
+        self.problem = problem
+        self.source = source
+        self.device = device
+        self.timeout = timeout
+        self.arch = arch
+        self.on_check = on_check
+        self.draws: list[Draw] = []
+        self.dropped: list[str] = []
+        self.seconds: dict[str, float] = {}
+        self.compiled: dict[str, Any] = {}
+        self.checks: dict[str, CheckResult] = {}
+        self.warnings: list[str] = []
+        self.candidate: Candidate | None = None
+        self.session: Session | None = None
+        self.has_oracle: bool | None = None
+        self._lengths: ReductionLengths | None = None
+
+    # ---- stages ---------------------------------------------------------------------------------------------
+
+    def parse(self) -> Candidate:
+        """Apply the static rules and read header and parameter lists."""
+        try:
+            check_rules(self.source)
+            self.candidate = parse_candidate(self.source)
+        except CandidateError as error:
+            line = getattr(error, "line", 0)
+            evidence = {"line": line, "column": getattr(error, "column", 0), "rule": getattr(error, "rule_name", "")}
+            where = f"line {line}: " if line else ""
+            raise Verdict(Finding("rejected", where + _one_message(error), evidence), "static rules") from None
+        self._done("static rules", "device code only, and the launch header agrees with the kernels' parameters")
+        return self.candidate
+
+    def open(self) -> DeviceLimits:
+        """Take a worker."""
+        self.session = Session(self.device, self.timeout)
+        return self.session.limits()
+
+    def compile(self, workloads: Sequence[Workload], limits: DeviceLimits) -> list[Workload]:
+        """Plan all workloads by their shapes and compile every kernel that they launch.
+
+        Returns the workloads that the header takes; the user's own must be among them.
+        """
+        assert self.candidate is not None
+        kernels: dict[str, None] = {}
+        taken = []
+        for workload in workloads:
+            plan = self._plan_by_shape(workload, limits)
+            if plan is not None:
+                kernels.update(dict.fromkeys(plan.kernels()))
+                taken.append(workload)
+        names = list(kernels) or list(self.candidate.name_expressions(_types(self.candidate, self.problem)))
+        self._compile(names, limits)
+        POOL.warm(self.device)
+        count = len(names)
+        seconds = self.compiled["seconds"]
+        self._done("compile", f"{count} kernel{'s' if count != 1 else ''} in {seconds:.2f} s")
+        return taken
+
+    def _compile(self, kernels: list[str], limits: DeviceLimits) -> None:
+        assert self.session is not None
+        started = time.perf_counter()
+        try:
+            answer = self.session.compile(self.source, kernels, self.arch).data
+        except CompileError as error:
+            self.compiled = {"diagnostics": [vars(d) for d in error.diagnostics], "log": error.log[:20000]}
+            raise Verdict(Finding("not_compiled", _first_errors(error), self.compiled), "compile") from None
+        except UnsupportedFeatureError as error:
+            evidence = {"feature": error.feature, "line": error.line}
+            raise Verdict(Finding("inconclusive", _one_message(error), evidence), "compile") from None
+        except WorkerLostError as lost:
+            what = f"The compiler did not end well: {lost.fault.message}"
+            raise Verdict(Finding("not_compiled", what), "compile") from None
+        self.seconds["compile"] = answer["seconds"]
+        self.compiled = {
+            "seconds": answer["seconds"],
+            "is_cached": answer["is_cached"],
+            "wall_seconds": time.perf_counter() - started,
+            "options": answer["options"],
+            "diagnostics": answer["warnings"],
+            "kernels": answer["resources"],
+            "names": kernels,
+            "arch": self.arch or limits.arch,
+        }
+
+    def execute(self, workloads: Sequence[Workload], limits: DeviceLimits, *, is_full: bool) -> None:
+        """Run each workload and check it; raises `Verdict` at the first that fails."""
+        for number, workload in enumerate(workloads):
+            draw = self._prepare(workload, limits)
+            if draw is None:
+                continue
+            repeats = QUICK_REPEATS
+            if is_full and _size(draw) <= LARGE_ELEMENTS:
+                repeats = FULL_REPEATS if number == 0 else QUICK_REPEATS + 1
+            self._run(draw, repeats=repeats)
+            self.draws.append(draw)
+            self._inspect(draw, limits)
+            if _size(draw) > LARGE_ELEMENTS and self.problem.sizes:
+                # Only figures are kept of a large draw: memory stays a bounded multiple of one draw's.
+                draw.release()
+
+    def finish_checks(self) -> None:
+        """Report the draw checks that passed, and look at the trivial controls."""
+        for check in DRAW_CHECKS:
+            if check.name == "thread order" and not any(d.orders for d in self.draws):
+                self.add(CheckResult(check.name, "not_applicable", "a GPU chooses its own order; repeated runs stand for it"))
+                continue
+            note = check.warning(self.draws)
+            if note:
+                self.warnings.append(note)
+                self.add(CheckResult(check.name, "warning", note))
+            else:
+                self._done(check.name, f"{check.covers}, over {len(self.draws)} draws")
+        control = passing_control([d for d in self.draws if d.expected.inputs])
+        if control is not None:
+            raise Verdict(Finding("inconclusive", control), "trivial controls")
+        self._done("trivial controls", "zeros, a constant, a copy of an input and another draw's result all fail")
+
+    # ---- pieces ---------------------------------------------------------------------------------------------
+
+    def _plan_by_shape(self, workload: Workload, limits: DeviceLimits) -> LaunchPlan | None:
+        assert self.candidate is not None
+        if workload.layout == "strided" and not takes_strides(self.candidate):
+            return None
+        try:
+            arguments = shape_arguments(self.problem, self.candidate, workload)
+            return self.candidate.plan(arguments, limits)
+        except LLMKernelError as error:
+            self._refuse(error, workload)
+            return None
+
+    def _refuse(self, error: LLMKernelError, workload: Workload) -> None:
+        """List a workload that the header does not take; raise where it has to."""
+        own = workload.family == "example"
+        if isinstance(error, PreconditionError):
+            if own:
+                what = f"The header's `require` excludes the user's own inputs. {_short(error.what)}"
+                raise Verdict(Finding("rejected", what, {"rule": "require"}), "static rules") from None
+            self.dropped.append(f"{workload.label()}: excluded by the header ({_short(error.what)})")
+        elif isinstance(error, BindingError):
+            if own or error.reason == "count":
+                raise Verdict(_binding_finding(error, workload), "shapes and dtypes") from None
+            self.dropped.append(f"{workload.label()}: {_short(error.what)}")
+        else:
+            outcome = "launch_failed" if isinstance(error, LaunchError) else "rejected"
+            evidence = {"line": getattr(error, "line", 0), "workload": workload.label()}
+            what = f"{_one_message(error)} At {workload.label()}."
+            raise Verdict(Finding(outcome, what, evidence), "launch limits") from None
+
+    def _prepare(self, workload: Workload, limits: DeviceLimits) -> Draw | None:
+        assert self.candidate is not None
+        problem = self.problem
+        try:
+            inputs = draw_inputs(
+                problem, workload.sizes, workload.family, seed=workload.seed, varies_scalars=workload.varies_scalars
+            )
+            if self._lengths is None:
+                self._lengths = ReductionLengths(problem)
+            expected = expect(problem, workload, inputs, self._lengths)
+            self.has_oracle = all(t.has_oracle for t in expected.targets) and self.has_oracle is not False
+        except ReferenceProblem as error:
+            if workload.family == "example":
+                raise
+            self.dropped.append(f"{workload.label()}: the reference refuses it ({_short(error.what)})")
+            return None
+        try:
+            prepared = prepare(self.candidate, inputs, limits, layout=workload.layout)
+            slots = match_slots(self.candidate, prepared.plan, expected)
+        except LLMKernelError as error:
+            self._refuse(error, workload)
+            return None
+        draw = Draw(workload, prepared.plan, expected, slots, self.source, misalign=prepared.misalign)
+        draw.payloads = prepared.payloads
+        mismatch = DRAW_CHECKS[0].inspect(draw)
+        if mismatch is not None:
+            if not _is_broadcast(workload, problem):
+                raise Verdict(mismatch, DRAW_CHECKS[0].name)
+            # Sizes that the example ties and a size of 0 or 1 separates: the reference broadcasts, another problem.
+            self.dropped.append(f"{workload.label()}: the reference broadcasts there")
+            return None
+        missing = [k for k in prepared.plan.kernels() if k not in self.compiled["names"]]
+        if missing:
+            self._compile([*self.compiled["names"], *missing], limits)
+        return draw
+
+    def _run(self, draw: Draw, *, repeats: int) -> None:
+        assert self.session is not None
+        seed = new_seed()
+        options = ExecutionOptions(timeout_seconds=self.timeout, seed=seed & 0x7FFFFFFF)
+        try:
+            result = self.session.draw(
+                draw.plan, draw.payloads, repeats=repeats, seed=seed, options=options, misalign=draw.misalign
+            )
+            draw.fill(result)
+            if self.device == "cpu" and result.fault is None and _size(draw) <= LARGE_ELEMENTS // 4:
+                for order in ("reverse", "random"):
+                    other = replace(options, thread_order=order)
+                    draw.orders[order] = self.session.draw(
+                        draw.plan, draw.payloads, repeats=1, seed=seed, options=other, misalign=draw.misalign
+                    )
+        except LaunchError as error:
+            raise Verdict(
+                Finding("launch_failed", f"{_one_message(error)} At {draw.workload.label()}.", {"line": error.line}),
+                "launch limits",
+            ) from None
+        draw.payloads = {}
+
+    def _inspect(self, draw: Draw, limits: DeviceLimits) -> None:
+        has_values = draw.result is not None and draw.result.fault is None
+        for check in DRAW_CHECKS:
+            if check.needs_values and not has_values:
+                continue
+            finding = check.inspect(draw)
+            if finding is not None:
+                draw.failed = True
+                if finding.outcome == "wrong_value":
+                    finding = self._precise(draw, finding, limits)
+                raise Verdict(finding, check.name)
+
+    def _precise(self, draw: Draw, finding: Finding, limits: DeviceLimits) -> Finding:
+        """Name low-precision arithmetic where a small error looks like rounding."""
+        base = draw
+        if draw.workload.family not in ("normal", "example") or draw.workload.layout != "contiguous":
+            return finding
+        assert self.candidate is not None
+        assert self._lengths is not None
+        try:
+            inputs = moved_inputs(base.expected.inputs, new_seed())
+            expected = expect(self.problem, base.workload, inputs, self._lengths)
+            prepared = prepare(self.candidate, inputs, limits)
+            second = Draw(base.workload, prepared.plan, expected, [], self.source, payloads=prepared.payloads)
+            second.slots = match_slots(self.candidate, prepared.plan, expected)
+            self._run(second, repeats=2)
+        except (LLMKernelError, Verdict):
+            return finding
+        error = is_downgraded(base, second)
+        if error is None:
+            return finding
+        allowed = base.figures.get("allowed", 0.0)
+        return Finding(
+            "precision_downgraded",
+            f"The arithmetic is less precise than the contract: row-scaled error {error:.2g} that looks like rounding, "
+            f"allowed {allowed:.2g}, the library's own {base.figures.get('reference_error', 0.0):.2g}. Accumulate in "
+            f"{base.slots[0].dtype} (no half precision, no TF32) at {base.workload.label()}.",
+            finding.evidence,
+        )
+
+    def _done(self, name: str, summary: str) -> None:
+        self.add(CheckResult(name, "passed", summary))
+
+    def add(self, result: CheckResult) -> None:
+        """Keep a check's result and tell the listener."""
+        self.checks[result.name] = result
+        if self.on_check is not None:
+            self.on_check(result)
+
+
+def quick_and_full(problem: Problem, level: str) -> tuple[list[Workload], list[Workload]]:
+    """Return the workloads of the quick check, and those that a full verification adds."""
+    quick = quick_workloads(problem)
+    if level == "quick":
+        return quick, []
+    return quick, full_workloads(problem)[1:]
+
+
+def _size(draw: Draw) -> int:
+    sizes = [t.at_dtype.size for t in draw.expected.targets]
+    sizes += [getattr(v, "size", 0) for v in draw.expected.inputs]
+    return sum(sizes)
+
+
+def _is_broadcast(workload: Workload, problem: Problem) -> bool:
+    return not workload.is_users_own and any(
+        n in (0, 1) and problem.sizes.get(s) not in (0, 1) for s, n in workload.sizes.items()
+    )
+
+
+def _types(candidate: Candidate, problem: Problem) -> dict[str, str]:
+    types = {}
+    for spec, mine in zip(candidate.header.signature.inputs, problem.signature.inputs, strict=False):
+        types[spec.dtype] = mine.dtype
+    names = {n for n, _ in candidate.header.signature.type_variables}
+    return {k: v for k, v in types.items() if k in names}
+
+
+def _binding_finding(error: BindingError, workload: Workload) -> Finding:
+    outcome = {"dtype": "wrong_dtype", "value": "rejected"}.get(error.reason, "wrong_shape")
+    evidence = {"argument": error.argument, "reason": error.reason, "workload": workload.label()}
+    return Finding(outcome, _one_message(error), evidence)
+
+
+def _one_message(error: LLMKernelError) -> str:
+    parts = [error.what.rstrip(".") + "."]
+    if error.rule:
+        parts.append(f"Rule: {error.rule}.")
+    if error.received:
+        parts.append(f"Received: {error.received}.")
+    return " ".join(parts)
+
+
+def _short(text: str) -> str:
+    line = text.splitlines()[0]
+    return line if len(line) <= 120 else line[:117] + "…"
+
+
+def _first_errors(error: CompileError) -> str:
+    errors = [d for d in error.diagnostics if d.severity == "error"]
+    if not errors:
+        return _one_message(error)
+    first = errors[0]
+    more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"line {first.line}: {first.message}{more}"
