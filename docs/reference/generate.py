@@ -1,0 +1,130 @@
+"""Writes the reference pages that are taken from the code: ``python docs/reference/generate.py``.
+
+A test compares the pages with what this would write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from pathlib import Path
+from typing import Any
+
+from traitlets import Enum, Float, Int
+
+from llmkernel.config import LLMKernel
+from llmkernel.magics.cuda_from import CudaFromMagics
+from llmkernel.magics.options import ARGUMENTS
+
+HERE = Path(__file__).parent
+
+_CONFIGURATION = """\
+# Configuration
+
+Every option of the magics has a default that can be configured, in this order of precedence:
+
+1. on the cell's own line: `%%cuda_from softmax --attempts 2`;
+2. for the session: `%config LLMKernel.attempts = 2` (`%config LLMKernel` lists all);
+3. when the kernel is started: `--LLMKernel.attempts=2` at the end of `argv` in `kernel.json`;
+4. in a file, `ipython_kernel_config.py` (or `ipython_config.py`) in the profile that `ipython locate profile` names:
+   `c.LLMKernel.attempts = 2`.
+
+A bad value in a file does not stop the kernel; the first cell that needs it says what is wrong. Keys are never
+configuration: providers read them from the environment.
+
+| option | type | default | meaning |
+| --- | --- | --- | --- |
+"""
+
+_EXAMPLES = """
+## Reference and inputs
+
+REFERENCE is a name, or names joined by dots: `softmax`, `np.linalg.norm`, `model.forward`, a `torch.nn.Module` object,
+a lambda that was given a name. It is not an expression.
+
+The example inputs decide names, dtypes and shapes. By default they are the notebook's variables that are called like
+the reference's parameters. A parameter with a default keeps it, unless its variable is an array or a number.
+`--inputs` is written like a call:
+
+```
+%%cuda_from layer_norm --inputs "activations[:512], weight=w, bias=b, eps=1e-6" --shapes "M=1023;M=1"
+One row a warp. Rows are 4096 long nearly always.
+```
+
+## Writing the line
+
+- The body is sent as it was typed: braces, `$`, quotes and blank lines are kept, nothing is expanded.
+- A value that holds blanks is quoted. A value that begins with a dash is written with an equals sign: `--model=-x`.
+- The magic is the first line of its cell; only blank lines may stand above it.
+- A cell that fails raises one readable error, so that Run All stops. Nothing is assigned then, and the report stays.
+"""
+
+
+def configuration_page() -> str:
+    """Return the page on `LLMKernel`'s options."""
+    rows = [
+        f"| `{name}` | {_type(trait)} | `{trait.default_value!r}` | {_cell(trait.help)} |"
+        for name, trait in sorted(LLMKernel.class_own_traits(config=True).items())
+    ]
+    return _CONFIGURATION + "\n".join(rows) + "\n"
+
+
+def cuda_from_page() -> str:
+    """Return the page on ``%%cuda_from``."""
+    parser: argparse.ArgumentParser = CudaFromMagics.cuda_from.parser
+    about = inspect.cleandoc(parser.description.replace("\n        ", "\n")) if parser.description else ""
+    prose, example = about.split("\n\n    ", 1)
+    lines = ["# `%%cuda_from`", "", prose, "", "```", inspect.cleandoc(example), "```", ""]
+    for declared in ARGUMENTS:
+        if type(declared).__name__ == "argument_group":
+            lines += [f"## Options: {declared.args[0]}", "", "| option | meaning |", "| --- | --- |"]
+            continue
+        action = next(a for a in parser._actions if declared.args[0] in (a.dest, *a.option_strings))
+        if action.option_strings:
+            lines.append(f"| `{_form(action)}` | {_cell(action.help)}{_default(action)} |")
+            if declared is _last_of_group(declared):
+                lines.append("")
+    return "\n".join(lines).rstrip() + "\n" + _EXAMPLES
+
+
+def _last_of_group(declared: Any) -> Any:
+    rest = ARGUMENTS[ARGUMENTS.index(declared) + 1 :]
+    return declared if not rest or type(rest[0]).__name__ == "argument_group" else None
+
+
+def _form(action: argparse.Action) -> str:
+    option = action.option_strings[0]
+    if action.nargs == 0:
+        return option
+    value = " or ".join(map(str, action.choices)) if action.choices else action.metavar or action.dest.upper()
+    return f"{option} {value}"
+
+
+def _default(action: argparse.Action) -> str:
+    trait = LLMKernel.class_own_traits().get(action.dest)
+    if trait is None or trait.default_value in (None, False):
+        return ""
+    return f" Default: `{trait.default_value}`."
+
+
+def _type(trait: Any) -> str:
+    if isinstance(trait, Enum):
+        return ", ".join(trait.values)
+    return (
+        "whole number"
+        if isinstance(trait, Int)
+        else "number"
+        if isinstance(trait, Float)
+        else trait.info_text
+    )
+
+
+def _cell(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+PAGES = {"configuration.md": configuration_page, "cuda_from.md": cuda_from_page}
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (HERE / name).write_text(page(), encoding="utf-8")
