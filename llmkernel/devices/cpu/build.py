@@ -1,0 +1,222 @@
+"""From a candidate's source to a shared object in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from llmkernel.devices.base import Diagnostic
+from llmkernel.devices.cpu.cache import cache_directory, publish
+from llmkernel.devices.cpu.diagnostics import compile_error, parse_diagnostics
+from llmkernel.devices.cpu.elf import check_module, read_elf
+from llmkernel.devices.cpu.includes import HEADERS, PACKAGE_HEADERS, refuse_foreign_includes
+from llmkernel.devices.cpu.shared_memory import rewrite_shared
+from llmkernel.devices.cpu.toolchain import Toolchain, find_toolchain
+from llmkernel.devices.cpu.unsupported import refuse_unsupported
+from llmkernel.errors import CompileError, DeviceUnavailableError
+
+COMPILE_SECONDS = 60.0
+_COMPILER_MEMORY = 8 << 30
+_OUTPUT_BYTES = 64 << 20
+# Distinguishes modules by how they are instrumented; there is one way so far.
+_MODE = "fast"
+_DEFAULT_ARCH = 800
+
+
+@dataclass(frozen=True)
+class BuiltModule:
+    """A compiled candidate.
+
+    Attributes
+    ----------
+    library : pathlib.Path
+    runner : pathlib.Path
+    warnings : tuple of Diagnostic
+    static_shared_bytes : int
+        Of all kernels of the source together.
+    is_cached : bool
+    seconds : float
+    options : tuple of str
+    """
+
+    library: Path
+    runner: Path
+    warnings: tuple[Diagnostic, ...]
+    static_shared_bytes: int
+    is_cached: bool
+    seconds: float
+    options: tuple[str, ...]
+
+
+def entry_symbol(kernel: str) -> str:
+    """Return the symbol of the launch entry of a C++ name expression."""
+    return "cpu_device_entry_" + hashlib.sha256("".join(kernel.split()).encode()).hexdigest()[:16]
+
+
+def build(source: str, kernels: Sequence[str], arch: str | None = None) -> BuiltModule:
+    """Compile a candidate, or take it from the cache.
+
+    Raises
+    ------
+    llmkernel.errors.UnsupportedFeatureError, llmkernel.errors.CompileError
+    """
+    begin = time.perf_counter()
+    toolchain = find_toolchain()
+    refuse_unsupported(source)
+    refuse_foreign_includes(source)
+    runner = build_runner(toolchain)
+    flags = toolchain.kernel_flags(_cuda_arch(arch))
+    text = _translation_unit(source, kernels)
+    key = _digest(_MODE, toolchain.version, toolchain.path, *flags, _headers_digest(), text)
+    library = cache_directory() / f"{key}.so"
+    facts = cache_directory() / f"{key}.json"
+    is_cached = library.exists() and facts.exists()
+    if not is_cached:
+        _compile(toolchain, flags, source, kernels, text, library, facts)
+    known = json.loads(facts.read_text())
+    return BuiltModule(
+        library=library,
+        runner=runner,
+        warnings=tuple(Diagnostic(**w) for w in known["warnings"]),
+        static_shared_bytes=known["static_shared_bytes"],
+        is_cached=is_cached,
+        seconds=time.perf_counter() - begin,
+        options=(toolchain.kind, *flags),
+    )
+
+
+def build_runner(toolchain: Toolchain) -> Path:
+    """Return the runner's executable, built once a compiler and version of the package."""
+    key = _digest("runner", toolchain.version, toolchain.path, _runtime_digest())
+    runner = cache_directory() / f"runner-{key}"
+    if runner.exists():
+        return runner
+    with tempfile.TemporaryDirectory(dir=cache_directory()) as name:
+        work = Path(name)
+        made = work / "runner"
+        for command in toolchain.build_runner(work, made):
+            code, log = _run_compiler(command, toolchain, work)
+            if code:
+                raise DeviceUnavailableError(
+                    "The cpu device's runner cannot be built with this compiler.",
+                    received=f"{toolchain.version}: {log.strip()[:500]}",
+                    next_step="Choose another compiler with LLMKERNEL_CXX=zig, g++ or clang++.",
+                )
+        publish(made, runner)
+    return runner
+
+
+def _compile(
+    toolchain: Toolchain,
+    flags: tuple[str, ...],
+    source: str,
+    kernels: Sequence[str],
+    text: str,
+    library: Path,
+    facts: Path,
+) -> None:
+    with tempfile.TemporaryDirectory(dir=cache_directory()) as name:
+        work = Path(name)
+        unit, compiled, linked = work / "candidate.cpp", work / "candidate.o", work / "candidate.so"
+        unit.write_text(text)
+        code, log = _run_compiler(toolchain.compile_kernel(unit, compiled, flags), toolchain, work)
+        diagnostics = parse_diagnostics(log, kernels)
+        if code:
+            raise compile_error(diagnostics, log, code)
+        code, log = _run_compiler(toolchain.link_kernel(compiled, linked), toolchain, work)
+        if code:
+            raise compile_error(parse_diagnostics(log, kernels), log, code)
+        elf = read_elf(linked.read_bytes())
+        check_module(elf, source)
+        made = work / "facts.json"
+        warnings = [vars(d) for d in diagnostics if d.severity == "warning"]
+        made.write_text(json.dumps({"warnings": warnings, "static_shared_bytes": elf.thread_local_bytes}))
+        # The facts first: a library that is in place has its facts.
+        publish(made, facts)
+        publish(linked, library)
+
+
+def _translation_unit(source: str, kernels: Sequence[str]) -> str:
+    """The candidate with its launch entries. Each entry stands on the line of its number, for diagnostics."""
+    lines = ['#line 1 "kernel.cu"', rewrite_shared(source), '#line 1 "<launch>"']
+    lines += [f"CPU_DEVICE_ENTRY({entry_symbol(kernel)}, {kernel})" for kernel in kernels]
+    lines += [
+        '#line 1 "<module>"',
+        'extern "C" __attribute__((visibility("default"))) void* cpu_device_static_shared() {'
+        " static __thread char anchor; return &anchor; }",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cuda_arch(arch: str | None) -> int:
+    digits = "".join(c for c in (arch or "") if c.isdigit())
+    return int(digits) * 10 if digits else _DEFAULT_ARCH
+
+
+def _run_compiler(command: list[str], toolchain: Toolchain, work: Path) -> tuple[int, str]:
+    """Run in `work`, within time and memory; return the exit code and what it said."""
+    process = subprocess.Popen(
+        command,
+        cwd=work,
+        env={**toolchain.environment(), "TMPDIR": str(work)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        for limit, value in (
+            (resource.RLIMIT_DATA, _COMPILER_MEMORY),
+            (resource.RLIMIT_FSIZE, _OUTPUT_BYTES * 16),
+        ):
+            resource.prlimit(process.pid, limit, (value, value))
+        output, _ = process.communicate(timeout=COMPILE_SECONDS)
+    except ProcessLookupError:
+        output, _ = process.communicate()
+    except subprocess.TimeoutExpired:
+        raise CompileError(
+            "The compiler did not finish.",
+            rule=f"A candidate compiles within {COMPILE_SECONDS:.0f} s.",
+            next_step="Reduce unrolling, template instantiations and constant evaluation.",
+        ) from None
+    finally:
+        # Also after an interrupt: the driver's children are in its session.
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        process.wait()
+    return process.returncode, output.decode(errors="replace")
+
+
+def _digest(*parts: str) -> str:
+    h = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        h.update(len(data).to_bytes(8, "little") + data)
+    return h.hexdigest()[:32]
+
+
+def _tree_digest(*roots: Path) -> str:
+    files = sorted(path for root in roots if root.exists() for path in root.rglob("*") if path.is_file())
+    return _digest(*(f"{path.name}\n{path.read_text()}" for path in files))
+
+
+@cache
+def _headers_digest() -> str:
+    return _tree_digest(HEADERS, PACKAGE_HEADERS)
+
+
+@cache
+def _runtime_digest() -> str:
+    return _tree_digest(Path(__file__).parent / "runtime", HEADERS / "cpu_device")

@@ -1,0 +1,142 @@
+"""What a linked candidate contains, read from its ELF file before it is ever loaded.
+
+A candidate that is only device code has no initialisers and needs nothing from outside but the runner's
+functions and mathematics. Anything else is refused here; the sandbox stands behind this check.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+from llmkernel.devices.base import Diagnostic
+from llmkernel.devices.cpu.lexing import blank_comments, line_of
+from llmkernel.errors import CompileError
+
+_SHT_RELA, _SHT_DYNSYM = 4, 11
+_PT_TLS = 7
+_INITIALISERS = {".init_array", ".preinit_array", ".ctors", ".init", ".fini_array", ".dtors", ".fini"}
+_R_X86_64_IRELATIVE = 37
+_STT_GNU_IFUNC = 10
+# Static shared memory that CUDA grants a block without opting in, which it cannot for static arrays.
+MAX_STATIC_SHARED = 48 * 1024
+
+_MATHS = frozenset(
+    name + suffix
+    for name in (
+        "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim "
+        "floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb "
+        "lrint lround modf nan nearbyint nextafter pow remainder remquo rint round scalbln scalbn sin sincos sinh "
+        "sqrt tan tanh tgamma trunc y0 y1 yn"
+    ).split()
+    for suffix in ("", "f")
+)
+_LIBRARY = frozenset({"memcpy", "memmove", "memset", "memcmp", "printf", "__assert_fail", "__tls_get_addr"})
+
+
+@dataclass(frozen=True)
+class Elf:
+    """The parts of an ELF file that matter here.
+
+    Attributes
+    ----------
+    sections : dict of str to (address, bytes)
+    undefined : tuple of str
+        Dynamic symbols that the loader must find elsewhere.
+    thread_local_bytes : int
+    runs_code_when_loaded : bool
+        Through initialisers or indirect functions.
+    """
+
+    sections: dict[str, tuple[int, bytes]]
+    undefined: tuple[str, ...]
+    thread_local_bytes: int
+    runs_code_when_loaded: bool
+
+
+def read_elf(data: bytes) -> Elf:
+    """Read a 64-bit little-endian ELF file that a linker of ours has just written."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("not a 64-bit little-endian ELF file")
+    program_at, section_at = struct.unpack_from("<QQ", data, 32)
+    program_size, program_count, section_size, section_count, names_index = struct.unpack_from(
+        "<5H", data, 54
+    )
+    headers = [
+        struct.unpack_from("<IIQQQQIIQQ", data, section_at + i * section_size) for i in range(section_count)
+    ]
+
+    def contents(header: tuple[int, ...]) -> bytes:
+        return b"" if header[1] == 8 else data[header[4] : header[4] + header[5]]
+
+    names = contents(headers[names_index])
+    sections = {_text(names, h[0]): (h[3], contents(h)) for h in headers}
+    runs_code = any(name in sections for name in _INITIALISERS)
+    undefined: list[str] = []
+    for header in headers:
+        if header[1] == _SHT_RELA:
+            kinds = {info & 0xFFFFFFFF for _, info, _ in struct.iter_unpack("<QQq", contents(header))}
+            runs_code |= _R_X86_64_IRELATIVE in kinds
+        if header[1] == _SHT_DYNSYM:
+            strings = contents(headers[header[6]])
+            for name, info, _, section, _, _ in struct.iter_unpack("<IBBHQQ", contents(header)):
+                runs_code |= info & 15 == _STT_GNU_IFUNC
+                if section == 0 and name:
+                    undefined.append(_text(strings, name))
+    segments = [
+        struct.unpack_from("<IIQQQQQQ", data, program_at + i * program_size) for i in range(program_count)
+    ]
+    thread_local = sum(s[6] for s in segments if s[0] == _PT_TLS)
+    return Elf(sections, tuple(undefined), thread_local, runs_code)
+
+
+def check_module(elf: Elf, source: str) -> None:
+    """Raise unless the candidate is nothing but device code.
+
+    Raises
+    ------
+    llmkernel.errors.CompileError
+        With the line of the source that names what is missing, where it can be found.
+    """
+    diagnostics = []
+    for symbol in elf.undefined:
+        if symbol in _MATHS or symbol in _LIBRARY or symbol.startswith("cpu_device_"):
+            continue
+        name = _plain_name(symbol)
+        match = re.search(rf"\b{re.escape(name)}\b", blank_comments(source))
+        line = line_of(source, match.start()) if match else 0
+        diagnostics.append(Diagnostic("error", line, 0, f"{name} is declared but is no device function"))
+    if elf.runs_code_when_loaded:
+        diagnostics.append(
+            Diagnostic(
+                "error", 0, 0, "a variable or function of the file needs code to run before the first launch"
+            )
+        )
+    if diagnostics:
+        first = diagnostics[0]
+        raise CompileError(
+            "The source is not device code alone.",
+            diagnostics=tuple(diagnostics),
+            log="\n".join(f"{d.line}: {d.message}" for d in diagnostics),
+            rule="Device code calls functions that are defined in it or are CUDA's; variables have constant initialisers.",
+            received=first.message,
+            next_step="Define the function in the file, or initialise the variable inside a kernel.",
+        )
+
+
+def _text(table: bytes, at: int) -> str:
+    return table[at : table.index(b"\0", at)].decode()
+
+
+def _plain_name(symbol: str) -> str:
+    # _Z4loopi, _ZN2ns4loopEi: the last identifier of the mangled name.
+    parts = re.match(r"_ZN?[KVr]*((?:\d+\w+)+)", symbol)
+    if not parts:
+        return symbol
+    rest, name = parts.group(1), symbol
+    while match := re.match(r"(\d+)", rest):
+        length = int(match.group(1))
+        rest = rest[match.end() :]
+        name, rest = rest[:length], rest[length:]
+    return name

@@ -1,0 +1,74 @@
+// Constants of <float.h>, <math.h> and <math_constants.h>, which candidates use without including them.
+#pragma once
+
+#define FLT_RADIX 2
+#define FLT_MANT_DIG __FLT_MANT_DIG__
+#define FLT_DIG __FLT_DIG__
+#define FLT_MAX __FLT_MAX__
+#define FLT_MIN __FLT_MIN__
+#define FLT_TRUE_MIN __FLT_DENORM_MIN__
+#define FLT_EPSILON __FLT_EPSILON__
+#define FLT_MAX_EXP __FLT_MAX_EXP__
+#define FLT_MIN_EXP __FLT_MIN_EXP__
+#define FLT_MAX_10_EXP __FLT_MAX_10_EXP__
+#define FLT_MIN_10_EXP __FLT_MIN_10_EXP__
+#define DBL_MANT_DIG __DBL_MANT_DIG__
+#define DBL_DIG __DBL_DIG__
+#define DBL_MAX __DBL_MAX__
+#define DBL_MIN __DBL_MIN__
+#define DBL_TRUE_MIN __DBL_DENORM_MIN__
+#define DBL_EPSILON __DBL_EPSILON__
+#define DBL_MAX_EXP __DBL_MAX_EXP__
+#define DBL_MIN_EXP __DBL_MIN_EXP__
+#define DBL_MAX_10_EXP __DBL_MAX_10_EXP__
+#define DBL_MIN_10_EXP __DBL_MIN_10_EXP__
+
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define HUGE_VAL __builtin_huge_val()
+#define HUGE_VALF __builtin_huge_valf()
+
+#define M_E 2.7182818284590452354
+#define M_LOG2E 1.4426950408889634074
+#define M_LOG10E 0.43429448190325182765
+#define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
+#define M_2_SQRTPI 1.12837916709551257390
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+
+#define CUDART_INF_F __builtin_inff()
+#define CUDART_NAN_F __builtin_nanf("")
+#define CUDART_MIN_DENORM_F __FLT_DENORM_MIN__
+#define CUDART_MAX_NORMAL_F __FLT_MAX__
+#define CUDART_NEG_ZERO_F (-0.0f)
+#define CUDART_ZERO_F 0.0f
+#define CUDART_ONE_F 1.0f
+#define CUDART_SQRT_HALF_F 0.70710678f
+#define CUDART_SQRT_TWO_F 1.41421356f
+#define CUDART_PI_F 3.14159265f
+#define CUDART_PIO2_F 1.57079633f
+#define CUDART_PIO4_F 0.78539816f
+#define CUDART_2OVERPI_F 0.63661977f
+#define CUDART_L2E_F 1.44269504f
+#define CUDART_L2T_F 3.32192809f
+#define CUDART_LG2_F 0.30103000f
+#define CUDART_LN2_F 0.69314718f
+#define CUDART_LNT_F 2.30258509f
+#define CUDART_INF __builtin_inf()
+#define CUDART_NAN __builtin_nan("")
+#define CUDART_NEG_ZERO (-0.0)
+#define CUDART_ZERO 0.0
+#define CUDART_ONE 1.0
+#define CUDART_SQRT_TWO M_SQRT2
+#define CUDART_SQRT_HALF M_SQRT1_2
+#define CUDART_PI M_PI
+#define CUDART_PIO2 M_PI_2
+#define CUDART_PIO4 M_PI_4
+#define CUDART_LN2 M_LN2
+#define CUDART_L2E M_LOG2E

@@ -1,0 +1,77 @@
+"""Which headers a candidate may include. A host compiler would read any file that it is pointed at."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from llmkernel.devices.base import Diagnostic
+from llmkernel.devices.cpu.lexing import blank_comments, line_of
+from llmkernel.errors import CompileError
+
+HEADERS = Path(__file__).parent / "include"
+PACKAGE_HEADERS = Path(__file__).parent.parent / "include"
+
+_DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
+_NAME = re.compile(r"[<\"]([\w./+-]+)[>\"]\s*$")
+# What reads a file, or a line number that is not the source's own.
+_READING = {"include", "include_next", "import", "embed", "line"}
+
+
+def refuse_foreign_includes(source: str) -> None:
+    """Raise unless every header that `source` includes is one of ours.
+
+    Raises
+    ------
+    llmkernel.errors.CompileError
+        With a diagnostic for each refused directive.
+    """
+    # A backslash at the end of a line joins it with the next: look at what the compiler will see.
+    text = blank_comments(source, keeps_strings=True)
+    joined = re.sub(r"\\[ \t]*\n", "  ", text)
+    diagnostics = []
+    for match in _DIRECTIVE.finditer(joined):
+        word, rest = match.group(1), match.group(2).strip()
+        if word not in _READING:
+            continue
+        name = _NAME.match(rest)
+        if word == "include" and name and is_ours(name.group(1)):
+            continue
+        line = line_of(text, _offset_before_joining(text, match.start()))
+        message = f"#{word} {rest}: " + (
+            "no such header on the cpu device"
+            if word == "include"
+            else "this directive is not allowed in a candidate"
+        )
+        diagnostics.append(Diagnostic("error", line, 1, message))
+    if "__has_include" in joined or "__has_embed" in joined or re.search(r"\b_Pragma\b", joined):
+        joined = re.sub(r'\b_Pragma\s*\(\s*"unroll[^"]*"\s*\)', "", joined)
+        for word in re.findall(r"\b(?:__has_include\w*|__has_embed|_Pragma)\b", joined):
+            diagnostics.append(Diagnostic("error", 0, 0, f"{word} is not allowed in a candidate"))
+    if diagnostics:
+        raise CompileError(
+            "The source includes what the cpu device does not have.",
+            diagnostics=tuple(diagnostics),
+            log="\n".join(f"{d.line}: {d.message}" for d in diagnostics),
+            rule="A candidate includes CUDA's own headers and the C++ headers that NVRTC programs use.",
+            received=diagnostics[0].message,
+            next_step="Remove the include; a candidate stands alone.",
+        )
+
+
+def is_ours(name: str) -> bool:
+    """Whether `name` is a header that the package ships."""
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        return False
+    return (HEADERS / path).is_file() or (PACKAGE_HEADERS / path).is_file()
+
+
+def _offset_before_joining(text: str, offset: int) -> int:
+    # Joining replaces a backslash, blanks and a newline by two characters; count how much came off before `offset`.
+    shift = 0
+    for match in re.finditer(r"\\[ \t]*\n", text):
+        if match.start() - shift >= offset:
+            break
+        shift += len(match.group(0)) - 2
+    return offset + shift

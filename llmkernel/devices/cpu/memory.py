@@ -1,0 +1,157 @@
+"""Where the buffers of an execution lie in the runner's memory.
+
+Every buffer has a slot of its own, far from the others. Its last byte stands as close to unmapped memory as
+its alignment lets it, so that a kernel that runs over the end faults where it does so.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+
+from llmkernel.devices.base import Bytes, Image
+from llmkernel.devices.plan import LaunchPlan
+
+PAGE = 4096
+ALIGNMENT = 256
+# Far below where the system puts programs and libraries, and wide enough for any buffer.
+SLOTS_BASE = 0x1000_0000_0000
+SLOT_BYTES = 1 << 35
+STACKS_BASE = 0x0800_0000_0000
+_CANARY = 0xA7
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One buffer of one execution, in the file and in the runner's memory.
+
+    Attributes
+    ----------
+    name : str
+        The buffer's.
+    address : int
+        Where its pages begin in the runner.
+    file_offset, mapped_bytes : int
+        Its pages in the file; whole pages.
+    image_at : int
+        Where the image begins, from the first page.
+    image : Image
+    """
+
+    name: str
+    address: int
+    file_offset: int
+    mapped_bytes: int
+    image_at: int
+    image: Image
+
+    @property
+    def payload_address(self) -> int:
+        """Address that kernels are given."""
+        return self.address + self.image_at + self.image.offset
+
+
+def place(image: Image) -> tuple[int, int]:
+    """Return where the image begins in its pages, and how many bytes of pages it needs.
+
+    The payload lies `image.misalign_bytes` past a multiple of 256, and nothing but the few bytes that takes
+    lies between the image's end and the end of its pages.
+    """
+    after = image.data.nbytes - image.offset  # payload and back guard
+    slack = -(image.misalign_bytes + after) % ALIGNMENT
+    pages = -(-(image.data.nbytes + slack) // PAGE) or 1
+    mapped = pages * PAGE
+    return mapped - slack - image.data.nbytes, mapped
+
+
+class BufferFile:
+    """The memory that a runner shares with this process, filled from images and read back into them."""
+
+    def __init__(self, plan: LaunchPlan, executions: Sequence[Mapping[str, Image]]) -> None:
+        self.slots: list[list[Slot]] = []
+        self.file = -1
+        offset = index = 0
+        for images in executions:
+            row = []
+            for buffer in plan.buffers:
+                image = images[buffer.name]
+                image_at, mapped = place(image)
+                # The pages end in the middle of the slot: half of it lies unmapped on either side.
+                address = SLOTS_BASE + index * SLOT_BYTES + SLOT_BYTES // 2 - mapped
+                row.append(Slot(buffer.name, address, offset, mapped, image_at, image))
+                offset += mapped
+                index += 1
+            self.slots.append(row)
+        self._plan = plan
+        self.total_bytes = max(offset, PAGE)
+        self.file = os.memfd_create("llmkernel-buffers", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(self.file, self.total_bytes)
+            self._map = mmap.mmap(self.file, self.total_bytes)
+            self._fill()
+        except BaseException:
+            self.close()
+            raise
+
+    def _fill(self) -> None:
+        zeroed = {b.name for b in self._plan.buffers if b.is_zeroed}
+        for slot in (slot for row in self.slots for slot in row):
+            pages = self._pages(slot)
+            end = slot.image_at + slot.image.data.nbytes
+            pages[: slot.image_at] = _CANARY
+            pages[slot.image_at : end] = slot.image.data
+            pages[end:] = _CANARY
+            if slot.name in zeroed:
+                begin = slot.image_at + slot.image.offset
+                pages[begin : begin + slot.image.nbytes] = 0
+
+    def copy_back(self, execution: int) -> tuple[Slot, int] | None:
+        """Update the images of one execution.
+
+        Returns
+        -------
+        (Slot, int) or None
+            The first buffer around which bytes were changed, with the first such byte's offset from its payload.
+        """
+        overrun: tuple[Slot, int] | None = None
+        for slot in self.slots[execution]:
+            pages = self._pages(slot)
+            end = slot.image_at + slot.image.data.nbytes
+            slot.image.data[:] = pages[slot.image_at : end]
+            for begin, part in ((0, pages[: slot.image_at]), (end, pages[end:])):
+                changed = np.flatnonzero(part != _CANARY)
+                if changed.size and overrun is None:
+                    overrun = slot, begin + int(changed[0]) - slot.image_at - slot.image.offset
+        return overrun
+
+    def find(self, execution: int, address: int) -> Slot | None:
+        """Return the buffer in whose slot an address lies."""
+        index, _ = divmod(address - SLOTS_BASE, SLOT_BYTES)
+        in_row = index - execution * len(self._plan.buffers)
+        row = self.slots[execution] if execution < len(self.slots) else []
+        return row[in_row] if 0 <= in_row < len(row) else None
+
+    def close(self) -> None:
+        """Give the memory back."""
+        if self.file >= 0:
+            os.close(self.file)
+            self.file = -1
+        mapped = self.__dict__.pop("_map", None)
+        if mapped is not None:
+            mapped.close()
+
+    def __enter__(self) -> BufferFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _pages(self, slot: Slot) -> Bytes:
+        return np.frombuffer(self._map, np.uint8, slot.mapped_bytes, slot.file_offset)

@@ -1,0 +1,173 @@
+"""One runner process: started, watched, read from, and gone when the call returns, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import struct
+import subprocess
+import time
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+MAX_PRINTED = 64 * 1024
+_MAX_REPORTS = 4096
+# The runner's own alarm comes first; this much later it is ended from outside.
+_GRACE_SECONDS = 2.0
+_LAYOUT = struct.Struct("<IIIiiI3I3IIIIIIIQQQd128s")
+
+
+class ReportType(IntEnum):
+    """The runner's reports, by number (runtime/report.h)."""
+
+    LOADED = 1
+    DONE = 2
+    LAUNCH_FAILED = 3
+    OUT_OF_MEMORY = 4
+    SIGNAL = 5
+    TRAP = 6
+    DEADLOCK = 7
+    DIVERGENT_BARRIER = 8
+    DIVERGENT_COLLECTIVE = 9
+    LANE_OUTSIDE_MASK = 10
+    SHARED_OVERRUN = 11
+
+
+@dataclass(frozen=True)
+class Report:
+    """One report; which fields mean something depends on the type."""
+
+    type: int
+    execution: int
+    launch: int
+    signal: int
+    code: int
+    has_thread: bool
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+    line: int
+    other_line: int
+    at_barrier: int
+    at_collective: int
+    finished: int
+    heap_exhausted: bool
+    address: int
+    pc: int
+    blocks_done: int
+    elapsed_ms: float
+    text: str
+
+
+@dataclass
+class RunnerResult:
+    """What a runner process left behind.
+
+    Attributes
+    ----------
+    reports : list of Report
+    printed : str
+    exit_code : int
+        Negative: ended by that signal.
+    was_killed : bool
+        It outlived its time and was ended from here.
+    """
+
+    reports: list[Report] = field(default_factory=list)
+    printed: str = ""
+    exit_code: int = 0
+    was_killed: bool = False
+
+
+def run_runner(runner: Path, job: bytes, buffers: int, timeout_seconds: float) -> RunnerResult:
+    """Start the runner on a job and wait for its end.
+
+    Parameters
+    ----------
+    runner : pathlib.Path
+    job : bytes
+        From `encode_job`.
+    buffers : int
+        File descriptor of the shared buffers.
+    timeout_seconds : float
+        Wall clock for the whole process.
+    """
+    job_file = os.memfd_create("llmkernel-job", os.MFD_CLOEXEC)
+    report_end, report_input = os.pipe()
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        os.write(job_file, job)
+        process = subprocess.Popen(
+            [str(runner), str(job_file), str(buffers), str(report_input)],
+            pass_fds=(job_file, buffers, report_input),
+            env={},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        os.close(report_input)
+        report_input = -1
+        assert process.stdout is not None
+        return _watch(
+            process, report_end, process.stdout.fileno(), time.monotonic() + timeout_seconds + _GRACE_SECONDS
+        )
+    finally:
+        if process is not None:
+            _end(process)
+        for file in (job_file, report_end, report_input):
+            if file >= 0:
+                os.close(file)
+
+
+def _watch(process: subprocess.Popen[bytes], reports: int, printed: int, deadline: float) -> RunnerResult:
+    received = {reports: bytearray(), printed: bytearray()}
+    kept = {reports: _MAX_REPORTS * _LAYOUT.size, printed: MAX_PRINTED}
+    was_killed = False
+    with selectors.DefaultSelector() as selector:
+        for file in received:
+            selector.register(file, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select(max(deadline - time.monotonic(), 0)):
+                chunk = os.read(key.fd, 65536)
+                if not chunk:
+                    selector.unregister(key.fd)
+                data = received[key.fd]
+                data += chunk[: kept[key.fd] - len(data)]
+            if time.monotonic() >= deadline:
+                was_killed = True
+                break
+    if was_killed:
+        process.kill()
+    exit_code = process.wait()
+    whole = len(received[reports]) // _LAYOUT.size * _LAYOUT.size
+    return RunnerResult(
+        reports=[_report(values) for values in _LAYOUT.iter_unpack(bytes(received[reports][:whole]))],
+        printed=received[printed].decode(errors="replace"),
+        exit_code=exit_code,
+        was_killed=was_killed,
+    )
+
+
+def _report(values: tuple[Any, ...]) -> Report:
+    head, block, thread, rest = values[:6], values[6:9], values[9:12], values[12:]
+    kind, execution, launch, number, code, has_thread = head
+    return Report(
+        kind, execution, launch, number, code, bool(has_thread), block, thread,
+        *rest[:-1], text=rest[-1].split(b"\0", 1)[0].decode(errors="replace"),
+    )  # fmt: skip
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    # Also on KeyboardInterrupt: nothing of a run outlives the call.
+    if process.poll() is None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

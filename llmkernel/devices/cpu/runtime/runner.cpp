@@ -1,0 +1,10 @@
+// The runner in one translation unit: starting a compiler once is quicker than six times.
+#include "fiber.cpp"
+#include "collective.cpp"
+#include "scheduler.cpp"
+#include "workers.cpp"
+#include "services.cpp"
+#include "report.cpp"
+#include "sandbox.cpp"
+#include "job.cpp"
+#include "main.cpp"

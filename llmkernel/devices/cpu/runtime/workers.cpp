@@ -1,0 +1,183 @@
+#include "workers.h"
+
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "report.h"
+
+inline void* operator new(size_t, void* at) noexcept { return at; }
+
+__thread const cpu_device::Thread* cpu_device_thread;
+__thread cpu_device::Block cpu_device_block;
+alignas(1024) __thread char cpu_device_shared[cpu_device::max_shared_bytes + cpu_device::shared_watch_bytes];
+
+namespace cpu_device {
+
+constexpr unsigned char watch_byte = 0xC5;
+// Holds the thread-local shared memory too; the kernels' own frames are on fibers.
+constexpr unsigned long thread_stack_bytes = 1024 * 1024;
+
+static const Launch* current;
+static u64 current_pattern_seed;
+static u64 next_block;
+static u64 block_stride, block_offset;
+static unsigned worker_count;
+static Scheduler* schedulers[max_workers];
+static sem_t begin[max_workers], end;
+static void* (*static_shared_anchor)();
+
+void set_static_shared_anchor(void* (*anchor)()) { static_shared_anchor = anchor; }
+
+// ---- blocks ----
+
+static u64 greatest_common_divisor(u64 a, u64 b) {
+    while (b) {
+        const u64 rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+bool take_block(u64* number) {
+    const u64 turn = __atomic_fetch_add(&next_block, 1, __ATOMIC_RELAXED);
+    const u64 blocks = current->blocks;
+    if (turn >= blocks) return false;
+    if (current->order == Order::forward)
+        *number = turn;
+    else if (current->order == Order::reverse)
+        *number = blocks - 1 - turn;
+    else
+        *number = (turn * block_stride + block_offset) % blocks;
+    return true;
+}
+
+u64 blocks_done() {
+    if (!current) return 0;
+    const u64 taken = __atomic_load_n(&next_block, __ATOMIC_RELAXED);
+    const u64 running = worker_count < current->blocks ? worker_count : current->blocks;
+    return taken > running ? taken - running : 0;
+}
+
+// ---- shared memory ----
+
+static void fill(void* address, unsigned long bytes, u64 seed) {
+    u64 state = seed * 0x9E3779B97F4A7C15ull | 1;
+    for (unsigned long at = 0; at < bytes; at += sizeof state) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        memcpy((char*)address + at, &state, bytes - at < sizeof state ? bytes - at : sizeof state);
+    }
+}
+
+struct StaticShared {
+    char* begin;
+    unsigned long bytes;
+};
+
+// Static shared memory is the module's thread-local memory: find this thread's part by an address inside it.
+static int find_static_shared(struct dl_phdr_info* info, size_t, void* data) {
+    StaticShared* found = (StaticShared*)data;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+        char* base = (char*)info->dlpi_tls_data;
+        if (segment.p_type != PT_TLS || !base) continue;
+        if (found->begin >= base && found->begin < base + segment.p_memsz) {
+            *found = {base, segment.p_memsz};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void prepare_shared(const Launch& launch, u64 pattern_seed) {
+    if (pattern_seed) {
+        fill(cpu_device_shared, launch.shared_bytes, pattern_seed);
+        StaticShared found = {static_shared_anchor ? (char*)static_shared_anchor() : nullptr, 0};
+        if (found.begin && dl_iterate_phdr(find_static_shared, &found)) fill(found.begin, found.bytes, pattern_seed);
+    }
+    memset(cpu_device_shared + launch.shared_bytes, watch_byte, shared_watch_bytes);
+}
+
+void check_shared_overrun() {
+    const unsigned char* after = (const unsigned char*)cpu_device_shared + current->shared_bytes;
+    u64 word, expected;
+    memset(&expected, watch_byte, sizeof expected);
+    for (unsigned i = 0; i < shared_watch_bytes; i += sizeof word) {
+        memcpy(&word, after + i, sizeof word);
+        if (word == expected) continue;
+        while (after[i] == watch_byte) i++;
+        Report report = {};
+        report.type = ReportType::shared_overrun;
+        report.address = i;
+        fail(report);
+    }
+}
+
+// ---- OS threads ----
+
+static void work(unsigned worker) {
+    prepare_shared(*current, current_pattern_seed);
+    schedulers[worker]->run(*current);
+}
+
+static void prepare_thread(unsigned worker) {
+    use_alternate_stack(worker);
+    void* memory = mmap(nullptr, sizeof(Scheduler), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) abort();
+    schedulers[worker] = new (memory) Scheduler(worker);
+}
+
+static void* worker_main(void* argument) {
+    const unsigned worker = (unsigned)(uintptr_t)argument;
+    prepare_thread(worker);
+    sem_post(&end);
+    for (;;) {
+        while (sem_wait(&begin[worker])) continue;
+        work(worker);
+        sem_post(&end);
+    }
+}
+
+bool start_workers(unsigned count) {
+    worker_count = count;
+    sem_init(&end, 0, 0);
+    prepare_thread(0);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, thread_stack_bytes);
+    for (unsigned worker = 1; worker < count; worker++) {
+        pthread_t thread;
+        sem_init(&begin[worker], 0, 0);
+        if (pthread_create(&thread, &attributes, worker_main, (void*)(uintptr_t)worker)) return false;
+    }
+    // The threads' own start needs system calls that the sandbox takes away.
+    for (unsigned worker = 1; worker < count; worker++)
+        while (sem_wait(&end)) continue;
+    return true;
+}
+
+void run_launch(const Launch& launch, u64 pattern_seed) {
+    current = &launch;
+    current_pattern_seed = pattern_seed;
+    next_block = 0;
+    if (launch.order == Order::random) {
+        // Small, so that the product with a block's turn does not overflow.
+        block_stride = (launch.seed * 0x9E3779B97F4A7C15ull >> 48) % launch.blocks;
+        // A step that shares no factor with the count visits every block once.
+        while (greatest_common_divisor(block_stride, launch.blocks) != 1) block_stride++;
+        block_offset = launch.seed % launch.blocks;
+    }
+    const unsigned needed = launch.blocks < worker_count ? (unsigned)launch.blocks : worker_count;
+    for (unsigned worker = 1; worker < needed; worker++) sem_post(&begin[worker]);
+    work(0);
+    for (unsigned worker = 1; worker < needed; worker++)
+        while (sem_wait(&end)) continue;
+}
+
+}  // namespace cpu_device
