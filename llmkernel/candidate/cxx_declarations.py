@@ -27,6 +27,8 @@ class Declaration:
     has_body : bool
     is_specialization : bool
         ``template <>`` or an explicit instantiation.
+    is_c_linkage : bool
+        After ``extern "C"``, or inside its block.
     """
 
     tokens: list[CxxToken]
@@ -35,6 +37,7 @@ class Declaration:
     aliases: dict[str, list[str]] = field(default_factory=dict)
     has_body: bool = False
     is_specialization: bool = False
+    is_c_linkage: bool = False
 
 
 def skip_balanced(tokens: list[CxxToken], start: int) -> int:
@@ -102,8 +105,8 @@ class _Reader:
     def __init__(self, tokens: list[CxxToken]) -> None:
         self.tokens = tokens
         self.index = 0
-        # One entry an open brace: the namespace it opened, or "" for `extern "C"`.
-        self.scopes: list[tuple[str, ...]] = []
+        # One entry an open brace: the names of the namespace that it opened, or None for `extern "C"`.
+        self.scopes: list[tuple[str, ...] | None] = []
         self.aliases: dict[str, list[str]] = {}
 
     def text(self, ahead: int = 0) -> str:
@@ -123,7 +126,7 @@ class _Reader:
                 self.namespace()
             elif text == "extern" and self.text(1).startswith('"') and self.text(2) == "{":
                 self.index += 3
-                self.scopes.append(())
+                self.scopes.append(None)
             else:
                 declaration = self.declaration()
                 self.record_alias(declaration)
@@ -182,12 +185,13 @@ class _Reader:
         if self.index == start:
             self.index += 1
         tokens = self.tokens[start : self.index if head_end is None else head_end]
-        names = tuple(n for scope in self.scopes for n in scope)
-        return Declaration(tokens, template, names, self.aliases, has_body, is_specialization)
+        names = tuple(n for scope in self.scopes for n in scope or ())
+        is_c_linkage = None in self.scopes or [t.kind for t in tokens[:2]] == ["name", "string"]
+        return Declaration(tokens, template, names, self.aliases, has_body, is_specialization, is_c_linkage)
 
     def record_alias(self, declaration: Declaration) -> None:
         texts = [t.text for t in declaration.tokens]
-        if declaration.template or len(texts) < 3:  # noqa: PLR2004 - the shortest is `typedef int i`
+        if declaration.template or len(texts) < 3:
             return
         name, target = "", []
         if texts[0] == "using" and texts[2] == "=":

@@ -92,7 +92,7 @@ def canonical(base: str) -> str:
     if "short" in words:
         return prefix + "short"
     longs = words.count("long")
-    return prefix + ("long long" if longs == 2 else "long" if longs else "int")  # noqa: PLR2004 - `long long`
+    return prefix + ("long long" if longs == 2 else "long" if longs else "int")
 
 
 _BY_CXX = {canonical(cxx): d.name for d in DTYPES.values() for cxx in d.cxx}

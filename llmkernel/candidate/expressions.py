@@ -370,7 +370,7 @@ class _Parser:
             return self.stride(node, node.func)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in ("min", "max"):
-            if len(node.args) < 2:  # noqa: PLR2004 - min of one value is a slip
+            if len(node.args) < 2:
                 self.fail_at(f"`{name}` takes two or more arguments", node)
             return self.extremum(name, node, depth)
         counts = {"ceil_div": 2, "sizeof": 1, "aligned": 2, "tma_ok": 1}

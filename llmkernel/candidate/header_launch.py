@@ -106,7 +106,7 @@ class _Config:
             cursor.index = end
             if not cursor.take(","):
                 break
-        if position < 2:  # noqa: PLR2004 - grid and block
+        if position < 2:
             cursor.fail_expected("a block size" if position else "a grid size", _RULE)
         cursor.expect(">>>", _RULE)
 
@@ -115,7 +115,7 @@ class _Config:
             self.grid = self.sizes(start, end, "a grid size")
         elif position == 1:
             self.block = self.sizes(start, end, "a block size")
-        elif position == 2:  # noqa: PLR2004 - the third value of CUDA's launch syntax
+        elif position == 2:
             self.shared = self.scope.expression(self.cursor, start, end, "a number of bytes")
         else:
             self.cursor.index = start
@@ -148,7 +148,7 @@ class _Config:
 
     def sizes(self, start: int, end: int, what: str) -> tuple[Expression, ...]:
         parts = _tuple_parts(self.cursor, start, end) or [(start, end)]
-        if len(parts) > 3:  # noqa: PLR2004 - x, y, z
+        if len(parts) > 3:
             self.cursor.index = parts[3][0]
             self.cursor.fail(f"{what[0].upper()}{what[1:]} has at most three axes.", "sizes are (x, y, z)")
         return tuple(self.scope.expression(self.cursor, a, b, what) for a, b in parts)
@@ -157,7 +157,7 @@ class _Config:
 def _tuple_parts(cursor: Cursor, start: int, end: int) -> list[tuple[int, int]] | None:
     """Return the ranges of the elements when tokens `start` to `end` are ``(a, b, …)``, else None."""
     tokens = cursor.line.tokens
-    if end - start < 3 or tokens[start].text != "(":  # noqa: PLR2004 - the shortest tuple
+    if end - start < 3 or tokens[start].text != "(":
         return None
     inner = Cursor(cursor.line, start + 1, end)
     parts = []
@@ -216,11 +216,14 @@ def _template_argument(cursor: Cursor, scope: Scope, start: int, end: int) -> Te
             and _is_free(first, scope)
         ):
             return CxxArgument(first)
-    elif not is_parenthesised and (
-        first in _CXX_WORDS or first in CXX_DTYPES or "::" in texts or "<" in texts
+    elif (
+        (
+            not is_parenthesised
+            and (first in _CXX_WORDS or first in CXX_DTYPES or "::" in texts or "<" in texts)
+        )
+        or tokens[-1].text == "*"
+        or (first in scope.type_variables and len(tokens) > 1)
     ):
-        return CxxArgument(_cxx_text(texts))
-    elif tokens[-1].text == "*" or (first in scope.type_variables and len(tokens) > 1):
         return CxxArgument(_cxx_text(texts))
     cursor.index = here
     return scope.expression(cursor, start, end, "a template argument")

@@ -77,7 +77,7 @@ class LogicalLine:
             line=line,
             column=column,
             rule=rule,
-            received=received if len(received) <= 120 else received[:119] + "…",  # noqa: PLR2004 - one screen line
+            received=received if len(received) <= 120 else received[:119] + "…",
             next_step=next_step or "See the grammar of the launch header.",
         )
 

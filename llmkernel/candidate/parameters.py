@@ -245,7 +245,7 @@ def _kernel(declaration: Declaration) -> KernelDeclaration | None:
 def _literals(tokens: list[CxxToken]) -> tuple[int, ...] | None:
     values = []
     for part in split_commas(tokens):
-        if len(part) != 1 or not part[0].text.isdecimal() or len(part[0].text) > 9:  # noqa: PLR2004 - an int
+        if len(part) != 1 or not part[0].text.isdecimal() or len(part[0].text) > 9:
             return tuple(values) or None
         values.append(int(part[0].text))
     return tuple(values) or None

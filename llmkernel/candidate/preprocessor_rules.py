@@ -1,0 +1,223 @@
+"""Rules for preprocessor lines: what may be included, defined and asked of the compiler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from llmkernel.candidate.rules import Finding, Source, rule
+
+ALLOWED_INCLUDES = frozenset(
+    [
+        "cuda_fp16.h",
+        "cuda_bf16.h",
+        "cuda_fp8.h",
+        "cuda_fp6.h",
+        "cuda_fp4.h",
+        "mma.h",
+        "cooperative_groups.h",
+        "cuda_pipeline.h",
+        "cuda_awbarrier_primitives.h",
+        "cuda_pipeline_primitives.h",
+        "cuComplex.h",
+        "math_constants.h",
+        "vector_types.h",
+        "vector_functions.h",
+        "cuda.h",
+        "cuda_runtime.h",
+        "cuda_runtime_api.h",
+        "device_launch_parameters.h",
+        "sm_61_intrinsics.h",
+        "math.h",
+        "stdint.h",
+        "float.h",
+        "limits.h",
+        "stddef.h",
+        "stdbool.h",
+        "assert.h",
+        "cmath",
+        "cstdint",
+        "cfloat",
+        "climits",
+        "cstddef",
+        "cassert",
+        "type_traits",
+        "limits",
+        "utility",
+        "tuple",
+        "array",
+        "algorithm",
+        "numeric",
+        "functional",
+        "initializer_list",
+        "bit",
+        "concepts",
+        "llmkernel.cuh",
+    ]
+)
+ALLOWED_FOLDERS = ("cooperative_groups/", "cuda/", "cub/")
+_HOST_INCLUDES = ("torch/", "ATen/", "c10/", "pybind11/", "Python.h", "thrust/")
+_PRAGMAS = re.compile(r"(?:unroll|nounroll|once|nv_diag_\w+|nv_diagnostic|diag_suppress|diag_default)\b")
+_INCLUDE = re.compile(r'#\s*(include|include_next|import)\b\s*(?:<([^>]*)>|"([^"]*)")?')
+_DIRECTIVES = frozenset(
+    [
+        "include",
+        "define",
+        "undef",
+        "if",
+        "ifdef",
+        "ifndef",
+        "elif",
+        "elifdef",
+        "elifndef",
+        "else",
+        "endif",
+        "pragma",
+        "error",
+        "warning",
+    ]
+)
+_WORDS = frozenset(
+    [
+        "alignas",
+        "alignof",
+        "asm",
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "char",
+        "class",
+        "const",
+        "constexpr",
+        "continue",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "explicit",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "new",
+        "operator",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "true",
+        "typedef",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "while",
+        "half",
+        "nan",
+        "isnan",
+        "isinf",
+    ]
+)
+
+
+@rule(
+    "include",
+    "a candidate includes only headers of the device compilers and `llmkernel.cuh`",
+    "Allowed: cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h, cuda_pipeline.h, cuda/…, cub/…, math.h, "
+    "stdint.h, float.h, limits.h and their C++ forms, type_traits, llmkernel.cuh.",
+)
+def include(source: Source) -> Iterator[Finding]:
+    """Includes outside the list."""
+    for directive in source.directives:
+        match = _INCLUDE.match(directive.text)
+        if match is None:
+            continue
+        name = match[2] or match[3] or ""
+        if match[1] != "include" or not name:
+            yield Finding(directive.line, f"`{directive.text[:80]}` does not name a header.")
+        elif name in ALLOWED_INCLUDES or (name.startswith(ALLOWED_FOLDERS) and ".." not in name):
+            continue
+        elif name.startswith(_HOST_INCLUDES):
+            yield Finding(directive.line, f"`{name}` belongs to host code.")
+        elif name in ("stdio.h", "cstdio"):
+            yield Finding(directive.line, f"`{name}` is not needed: `printf` is built in on a device.")
+        else:
+            yield Finding(directive.line, f"`{name}` is not on the list of headers.")
+
+
+@rule("directive", "other preprocessor lines read files or hide where code stands", "Remove the line.")
+def directive(source: Source) -> Iterator[Finding]:
+    """`#embed`, `#line` and the like."""
+    for each in source.directives:
+        match = re.match(r"#\s*(\w*)", each.text)
+        word = match[1] if match else ""
+        if word and word not in _DIRECTIVES and word not in ("include_next", "import"):
+            yield Finding(each.line, f"`#{word}` is not available.")
+    for token in source.tokens:
+        if token.text in ("__has_embed", "__has_include", "__has_include_next"):
+            yield Finding(token.line, f"`{token.text}` is not available.")
+    for each in source.directives:
+        if "__has_include" in each.text or "__has_embed" in each.text:
+            yield Finding(each.line, "`__has_include` is not available.")
+
+
+@rule(
+    "pragma",
+    "a candidate does not change how it is compiled",
+    "Only `#pragma unroll` and `#pragma once` are available.",
+)
+def pragma(source: Source) -> Iterator[Finding]:
+    """Pragmas outside the list, in both spellings."""
+    for each in source.directives:
+        match = re.match(r"#\s*pragma\b\s*(.*)", each.text, re.DOTALL)
+        if match and not _PRAGMAS.match(match[1]):
+            yield Finding(each.line, f"`#pragma {match[1][:60]}` is not available.")
+    tokens = source.tokens
+    for i, token in enumerate(tokens):
+        if token.text not in ("_Pragma", "__pragma"):
+            continue
+        text = tokens[i + 2].text if i + 2 < len(tokens) else ""
+        if not _PRAGMAS.match(text.strip('"').strip()):
+            yield Finding(token.line, f"`{token.text}({text[:60]})` is not available.")
+
+
+@rule("redefinition", "words of the language keep their meaning", "Use `using` or another name.")
+def redefinition(source: Source) -> Iterator[Finding]:
+    """`#define float double` and the like."""
+    for each in source.directives:
+        match = re.match(r"#\s*(define|undef)\s+(\w+)", each.text)
+        if match and (match[2] in _WORDS or (match[2].startswith("__") and match[2].endswith("__"))):
+            yield Finding(each.line, f"`{match[2]}` is a word of the language.")
+
+
+@rule("stray-character", "names are written in letters, digits and underscores", "Remove the character.")
+def stray_character(source: Source) -> Iterator[Finding]:
+    """Backslashes and other characters that C++ code does not hold; they could spell a name in another way."""
+    for token in source.tokens:
+        if token.kind == "symbol" and (token.text in "\\@`$" or not token.text.isascii()):
+            yield Finding(token.line, f"The character {token.text!r} cannot stand in code.")
+        if token.kind == "name" and not token.text.isascii():
+            yield Finding(token.line, f"The name {token.text!r} has letters outside ASCII.")
