@@ -1,0 +1,180 @@
+"""An accepted candidate as a Python callable."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from llmkernel.candidate.arguments import ArrayArgument, CallArgument, ScalarValue
+from llmkernel.candidate.candidate import Candidate
+from llmkernel.candidate.domain import VerifiedArgument, VerifiedDomain
+from llmkernel.devices.plan import LaunchPlan
+from llmkernel.errors import BindingError
+from llmkernel.evaluation.report import Report
+from llmkernel.problem.arrays import is_array, is_on_gpu, kind_of
+from llmkernel.problem.dtypes import dtype_name
+from llmkernel.problem.problem import Problem
+from llmkernel.synthesis.devices import device_here
+
+if TYPE_CHECKING:
+    from llmkernel.records.record import Record
+
+
+class GeneratedKernel:
+    """A kernel that was verified, called as its reference is.
+
+    Takes and returns what the reference takes and returns: NumPy arrays, CuPy arrays or torch tensors. It launches on the
+    caller's current stream and device, and refuses by name what it was not verified for.
+
+    Parameters
+    ----------
+    problem : llmkernel.problem.problem.Problem
+    candidate : llmkernel.candidate.candidate.Candidate
+    report : llmkernel.evaluation.report.Report
+        Of this very candidate; its outcome is ``passed``.
+    device : str
+        ``cuda`` or ``cpu``.
+
+    Attributes
+    ----------
+    source : str
+        The `.cu` file.
+    report : Report
+    record : llmkernel.records.record.Record or None
+        None until it was saved.
+    """
+
+    record: Record | None
+
+    def __new__(cls, problem: Problem, candidate: Candidate, report: Report, device: str) -> GeneratedKernel:
+        """Create an instance with a class of its own, so that `help` shows this kernel and not any kernel."""
+        name = problem.name if problem.name.isidentifier() else "generated_kernel"
+        own = type(name, (GeneratedKernel,), {"__doc__": _documentation(problem, report), "__module__": "llmkernel"})
+        made: GeneratedKernel = object.__new__(own)
+        made._build(problem, candidate, report, device)
+        return made
+
+    def _build(self, problem: Problem, candidate: Candidate, report: Report, device: str) -> None:
+        self.__name__ = problem.name
+        self._problem = problem
+        self._candidate = candidate
+        self._domain = domain_of(problem, device)
+        self._device = device_here(device)
+        self._caller = self._device.caller(candidate, self._domain)
+        reference = problem.reference
+        # The common case is called without binding: every microsecond here is paid on every call.
+        self._is_plain = not reference.is_module and not reference.fixed
+        self._count = len(reference.parameters)
+        self._is_module = reference.is_module
+        self.source = candidate.source
+        self.report = report
+        self.record = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute what the reference computes.
+
+        Raises
+        ------
+        llmkernel.errors.BindingError
+            For a dtype, rank, layout, device or `requires_grad` that the kernel was not verified for.
+        """
+        if self._is_plain and not kwargs and len(args) == self._count:
+            return self._caller(*args)
+        if self._is_module:
+            self._refuse_gradients()
+        return self._caller(*self._problem.reference.inputs_of_call(args, kwargs))
+
+    @property
+    def signature(self) -> str:
+        """The launch header's signature."""
+        return str(self._candidate.header.signature)
+
+    @property
+    def domain(self) -> VerifiedDomain:
+        """What the kernel was verified for."""
+        return self._domain
+
+    def launch_plan(self, *args: Any, **kwargs: Any) -> LaunchPlan:
+        """Return what a call with these arguments would launch, without launching it."""
+        inputs = self._problem.reference.inputs_of_call(args, kwargs)
+        return self._candidate.plan([_argument(v) for v in inputs], self._device.limits())
+
+    def _refuse_gradients(self) -> None:
+        torch = sys.modules["torch"]
+        module: Any = self._problem.reference.function
+        if torch.is_grad_enabled():
+            for name, parameter in module.named_parameters():
+                if parameter.requires_grad:
+                    raise BindingError(
+                        f"{self.__name__}: the module's parameter {name!r} requires a gradient.",
+                        argument=name,
+                        reason="grad",
+                        rule="a generated kernel has no backward pass",
+                        received="requires_grad=True",
+                        next_step="Call it under torch.no_grad(), or use the module itself for training.",
+                    )
+
+    def __repr__(self) -> str:
+        return f"<GeneratedKernel {self.signature}: {self.report.outcome} on {self.report.device.get('name', '?')}>"
+
+    def _repr_html_(self) -> str:
+        from llmkernel.display.kernel import repr_html_for_kernel
+
+        timing = self.report.timing
+        return repr_html_for_kernel(
+            name=self.__name__,
+            signature=self.signature,
+            outcome=self.report.outcome,
+            headline=self.report.headline,
+            timing_claim=timing.claim if timing is not None else "",
+            source=self.source,
+        )
+
+
+def _argument(value: Any) -> CallArgument:
+    if not is_array(value):
+        return ScalarValue(value.item() if hasattr(value, "item") else value)
+    kind = kind_of(value)
+    if kind == "torch":
+        strides = None if value.is_contiguous() else tuple(value.stride())
+        address = value.data_ptr()
+    else:
+        size = value.dtype.itemsize
+        strides = None if value.flags.c_contiguous else tuple(s // size for s in value.strides)
+        address = value.data.ptr if kind == "cupy" else value.ctypes.data
+    return ArrayArgument(dtype_name(value.dtype), tuple(value.shape), strides, address)
+
+
+def domain_of(problem: Problem, device: str) -> VerifiedDomain:
+    """Return what a kernel of this problem is verified for."""
+    arguments = tuple(
+        VerifiedArgument(
+            name=spec.name,
+            kind=kind_of(value),  # type: ignore[arg-type]
+            dtype=spec.dtype,
+            rank=len(value.shape) if is_array(value) else 0,
+            is_on_gpu=is_array(value) and is_on_gpu(value),
+        )
+        for spec, value in zip(problem.signature.inputs, problem.inputs, strict=True)
+    )
+    contract = problem.contract
+    return VerifiedDomain(
+        arguments=arguments,
+        result_kind=contract.kind,  # type: ignore[arg-type]
+        is_result_on_gpu=contract.is_on_gpu,
+        returns_tuple=contract.returns_tuple,
+        device=device,
+    )
+
+
+def _documentation(problem: Problem, report: Report) -> str:
+    lines = [f"{problem.signature}", "", report.headline, ""]
+    lines += [f"Verified on {report.device.get('name', report.device.get('device', '?'))} ({report.level}):"]
+    lines += [f"  {c.status}: {c.name}: {c.summary}" for c in report.checks]
+    if report.not_checked:
+        lines += ["", "Not checked:", *(f"  {n}" for n in report.not_checked)]
+    if report.timing is not None and report.timing.claim:
+        lines += ["", report.timing.claim]
+    if problem.intent.strip():
+        lines += ["", "Intent:", *(f"  {line}" for line in problem.intent.strip().splitlines()[:20])]
+    return "\n".join(lines)
