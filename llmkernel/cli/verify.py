@@ -1,0 +1,124 @@
+"""``llmkernel verify FILE``: put a `.cu` file through the checks, against a reference, from the shell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from llmkernel.cli.loading import load_object
+from llmkernel.errors import UsageError
+
+_SOURCE_FILE = "kernel.cu"
+_MAX_BYTES = 4 << 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``llmkernel verify``."""
+    parser.add_argument("file", metavar="FILE", help="a .cu file with a launch header, or a record's folder")
+    parser.add_argument(
+        "--reference",
+        required=True,
+        metavar="MODULE:NAME",
+        help="callable that defines the right answer; also PATH.py:NAME",
+    )
+    inputs = parser.add_mutually_exclusive_group()
+    inputs.add_argument("--inputs", metavar="MODULE:NAME", help="callable that returns the inputs, in order")
+    inputs.add_argument(
+        "--shapes",
+        metavar="M=64,N=1000",
+        default="",
+        help="sizes and scalars by name, for inputs that are drawn from the header's signature",
+    )
+    parser.add_argument(
+        "--dtype", metavar="float16 or T=float16", default="", help="what type variables stand for"
+    )
+    parser.add_argument(
+        "--arrays",
+        choices=("numpy", "torch", "cupy"),
+        default="numpy",
+        help="what drawn inputs are (%(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the drawn inputs (%(default)s)")
+    parser.add_argument(
+        "--device", choices=("auto", "cuda", "cpu"), default="auto", help="where it runs (%(default)s)"
+    )
+    parser.add_argument("--level", choices=("quick", "full"), default="full", help="(%(default)s)")
+    parser.add_argument("--time", action="store_true", help="time it, if it passes")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Verify a file and print the report.
+
+    Returns
+    -------
+    int
+        0 where it passed, else 1.
+
+    Raises
+    ------
+    llmkernel.errors.UsageError
+        For a file, a reference or inputs that cannot be found or used.
+    llmkernel.errors.LLMKernelError
+        Whatever `llmkernel.evaluate` raises.
+    """
+    from llmkernel.evaluation.evaluate import evaluate
+
+    source = _read(Path(arguments.file))
+    reference = load_object(arguments.reference, "--reference")
+    report = evaluate(
+        source,
+        reference,
+        _inputs(arguments, source),
+        device=arguments.device,
+        level=arguments.level,
+        with_timing=arguments.time,
+    )
+    if arguments.json:
+        print(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        from llmkernel.display.text import format_report
+
+        width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+        print(format_report(report, width, is_colour=sys.stdout.isatty()))
+    return 0 if report.is_passed else 1
+
+
+def _inputs(arguments: argparse.Namespace, source: str) -> list[Any]:
+    if not arguments.inputs:
+        from llmkernel.cli.drawing import draw
+
+        return draw(source, arguments.shapes, arguments.dtype, arguments.arrays, arguments.seed)
+    made = load_object(arguments.inputs, "--inputs")()
+    if not isinstance(made, list | tuple):
+        raise UsageError(
+            "--inputs did not return inputs.",
+            rule="the callable takes nothing and returns a list or tuple, one value for each input",
+            received=type(made).__name__,
+            next_step="Return [x] where there is one input.",
+        )
+    return list(made)
+
+
+def _read(path: Path) -> str:
+    if path.is_dir():
+        path /= _SOURCE_FILE
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise UsageError(
+                f"{path} is too large for a candidate.",
+                rule=f"at most {_MAX_BYTES >> 20} MiB",
+                next_step="Name the .cu file itself.",
+            )
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{path} cannot be read.",
+            rule="FILE is a .cu file in UTF-8, or a record's folder",
+            received=str(error),
+            next_step="Check the path.",
+        ) from error
