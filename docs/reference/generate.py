@@ -10,11 +10,13 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from traitlets import Enum, Float, Int
+from IPython.core.magic_arguments import argument_group
+from traitlets import Bool, Enum, Float, Int, Unicode
 
 from llmkernel.config import LLMKernel
 from llmkernel.magics.cuda_from import CudaFromMagics
 from llmkernel.magics.options import ARGUMENTS
+from llmkernel.magics.parsing import options_of
 
 HERE = Path(__file__).parent
 
@@ -26,11 +28,11 @@ Every option of the magics has a default that can be configured, in this order o
 1. on the cell's own line: `%%cuda_from softmax --attempts 2`;
 2. for the session: `%config LLMKernel.attempts = 2` (`%config LLMKernel` lists all);
 3. when the kernel is started: `--LLMKernel.attempts=2` at the end of `argv` in `kernel.json`;
-4. in a file, `ipython_kernel_config.py` (or `ipython_config.py`) in the profile that `ipython locate profile` names:
-   `c.LLMKernel.attempts = 2`.
+4. in a file: `c.LLMKernel.attempts = 2` in `ipython_kernel_config.py` (or `ipython_config.py`), in
+   the directory that `ipython locate profile` prints.
 
-A bad value in a file does not stop the kernel; the first cell that needs it says what is wrong. Keys are never
-configuration: providers read them from the environment.
+A bad value in a file does not stop the kernel; the first cell that needs it says what is wrong.
+Keys are never configuration: providers read them from the environment.
 
 | option | type | default | meaning |
 | --- | --- | --- | --- |
@@ -39,12 +41,12 @@ configuration: providers read them from the environment.
 _EXAMPLES = """
 ## Reference and inputs
 
-REFERENCE is a name, or names joined by dots: `softmax`, `np.linalg.norm`, `model.forward`, a `torch.nn.Module` object,
-a lambda that was given a name. It is not an expression.
+REFERENCE is a name, or names joined by dots: `softmax`, `np.linalg.norm`, `model.forward`,
+a `torch.nn.Module` object, a lambda that was given a name. It is not an expression.
 
-The example inputs decide names, dtypes and shapes. By default they are the notebook's variables that are called like
-the reference's parameters. A parameter with a default keeps it, unless its variable is an array or a number.
-`--inputs` is written like a call:
+The example inputs decide names, dtypes and shapes. By default they are the notebook's variables that are
+called like the reference's parameters. A parameter with a default keeps it, unless its variable is an array
+or a number. `--inputs` is written like a call:
 
 ```
 %%cuda_from layer_norm --inputs "activations[:512], weight=w, bias=b, eps=1e-6" --shapes "M=1023;M=1"
@@ -54,9 +56,9 @@ One row a warp. Rows are 4096 long nearly always.
 ## Writing the line
 
 - The body is sent as it was typed: braces, `$`, quotes and blank lines are kept, nothing is expanded.
-- A value that holds blanks is quoted. A value that begins with a dash is written with an equals sign: `--model=-x`.
+- A value that holds blanks is quoted. One that begins with a dash needs an equals sign: `--model=-x`.
 - The magic is the first line of its cell; only blank lines may stand above it.
-- A cell that fails raises one readable error, so that Run All stops. Nothing is assigned then, and the report stays.
+- A cell that fails raises one readable error, so that Run All stops; nothing is assigned, the report stays.
 """
 
 
@@ -74,30 +76,23 @@ def cuda_from_page() -> str:
     parser: argparse.ArgumentParser = CudaFromMagics.cuda_from.parser
     about = inspect.cleandoc(parser.description.replace("\n        ", "\n")) if parser.description else ""
     prose, example = about.split("\n\n    ", 1)
-    lines = ["# `%%cuda_from`", "", prose, "", "```", inspect.cleandoc(example), "```", ""]
+    lines = ["# `%%cuda_from`", "", prose, "", "```", inspect.cleandoc(example), "```"]
+    options = options_of(parser)
     for declared in ARGUMENTS:
-        if type(declared).__name__ == "argument_group":
-            lines += [f"## Options: {declared.args[0]}", "", "| option | meaning |", "| --- | --- |"]
-            continue
-        action = next(a for a in parser._actions if declared.args[0] in (a.dest, *a.option_strings))
-        if action.option_strings:
-            lines.append(f"| `{_form(action)}` | {_cell(action.help)}{_default(action)} |")
-            if declared is _last_of_group(declared):
-                lines.append("")
-    return "\n".join(lines).rstrip() + "\n" + _EXAMPLES
-
-
-def _last_of_group(declared: Any) -> Any:
-    rest = ARGUMENTS[ARGUMENTS.index(declared) + 1 :]
-    return declared if not rest or type(rest[0]).__name__ == "argument_group" else None
+        if isinstance(declared, argument_group):
+            lines += ["", f"## Options: {declared.args[0]}", "", "| option | meaning |", "| --- | --- |"]
+        elif declared.args[0] in options:
+            action = options[declared.args[0]]
+            lines.append(f"| {_form(action)} | {_cell(action.help)}{_default(action)} |")
+    return "\n".join(lines) + "\n" + _EXAMPLES
 
 
 def _form(action: argparse.Action) -> str:
     option = action.option_strings[0]
     if action.nargs == 0:
-        return option
-    value = " or ".join(map(str, action.choices)) if action.choices else action.metavar or action.dest.upper()
-    return f"{option} {value}"
+        return f"`{option}`"
+    value = "|".join(map(str, action.choices)) if action.choices else action.metavar or action.dest.upper()
+    return _cell(f"`{option} {value}`")
 
 
 def _default(action: argparse.Action) -> str:
@@ -110,13 +105,7 @@ def _default(action: argparse.Action) -> str:
 def _type(trait: Any) -> str:
     if isinstance(trait, Enum):
         return ", ".join(trait.values)
-    return (
-        "whole number"
-        if isinstance(trait, Int)
-        else "number"
-        if isinstance(trait, Float)
-        else trait.info_text
-    )
+    return {Int: "whole number", Float: "number", Unicode: "text", Bool: "True or False"}[type(trait)]
 
 
 def _cell(text: str | None) -> str:

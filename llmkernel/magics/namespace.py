@@ -9,7 +9,7 @@ from numbers import Number
 from typing import Any
 
 from llmkernel.errors import ReferenceProblem, UsageError
-from llmkernel.magics.parsing import suggestion
+from llmkernel.magics.parsing import shown, suggestion
 
 Namespace = Mapping[str, Any]
 
@@ -63,13 +63,13 @@ def resolve_callable(namespace: Namespace, words: str, role: str) -> Callable[..
         raise UsageError(
             f"The {role} is not a name.",
             rule="It is a callable of the notebook by name: softmax, np.linalg.norm or model.forward.",
-            received=words,
+            received=shown(words),
             next_step=f"Give it a name first: {role} = {words if words.startswith('lambda') else '…'}",
         )
     if parts[0] not in namespace:
         raise ReferenceProblem(
             f"There is no {role} called {parts[0]}.",
-            received=words,
+            received=shown(words),
             next_step=f"{suggestion(parts[0], user_names(namespace, is_reference))}"
             "Run the cell that defines it, then this one again.",
         )
@@ -101,7 +101,7 @@ def _attribute(value: Any, owner: str, name: str, role: str) -> Any:
         ) from None
     except Exception as error:
         raise ReferenceProblem(
-            f"{owner}.{name} cannot be read.", received=f"{type(error).__name__}: {error}"
+            f"{owner}.{name} cannot be read.", received=shown(f"{type(error).__name__}: {error}")
         ) from error
 
 
@@ -218,7 +218,7 @@ def _parse_call(words: str) -> ast.Call:
     problem = UsageError(
         "--inputs is not a list of arguments.",
         rule='It is what stands between the parentheses of an example call: "x, w=weights[:64], eps=1e-6".',
-        received=words,
+        received=shown(words),
     )
     try:
         call = ast.parse(f"f({words}\n)", mode="eval").body
@@ -239,7 +239,8 @@ def _value(namespace: Namespace, node: ast.expr) -> Any:
         return eval(code, dict(namespace))  # noqa: S307
     except Exception as error:
         raise ReferenceProblem(
-            f"--inputs: {_source(node)} cannot be evaluated.", received=f"{type(error).__name__}: {error}"
+            f"--inputs: {_source(node)} cannot be evaluated.",
+            received=shown(f"{type(error).__name__}: {error}"),
         ) from error
 
 

@@ -20,7 +20,10 @@ ARGUMENTS = (
     ),
     argument_group("what is computed"),
     argument(
-        "--name", type=parsing.identifier, help="Name of the generated kernel; default: REFERENCE_cuda."
+        "--name",
+        metavar="NAME",
+        type=parsing.identifier,
+        help="Name of the generated kernel; default: REFERENCE_cuda.",
     ),
     argument(
         "--inputs",
@@ -37,6 +40,7 @@ ARGUMENTS = (
     ),
     argument(
         "--tolerance",
+        metavar="NUMBER",
         type=parsing.positive_float,
         help="""Widest allowed error, relative to the scale of each row; the report then says so.
         Default: derived from the reference's own error against float64.""",
@@ -48,15 +52,23 @@ ARGUMENTS = (
         help="Another callable with the same parameters, to be timed beside the kernel; may be repeated.",
     ),
     argument_group("who writes it"),
-    argument("--provider", help="claude, codex, openai-compatible, library or an installed plug-in."),
-    argument("--model", help="Model id, in the provider's own words."),
-    argument("--effort", help="Reasoning effort, in the provider's own words."),
-    argument("--attempts", type=parsing.positive_int, help="Rounds before giving up."),
     argument(
-        "--max-tokens", type=parsing.positive_int, help="Limit of one reply in tokens, reasoning included."
+        "--provider",
+        metavar="NAME",
+        help="claude, codex, openai-compatible, library or an installed plug-in.",
+    ),
+    argument("--model", metavar="ID", help="Model id, in the provider's own words."),
+    argument("--effort", metavar="LEVEL", help="Reasoning effort, in the provider's own words."),
+    argument("--attempts", metavar="N", type=parsing.positive_int, help="Rounds before giving up."),
+    argument(
+        "--max-tokens",
+        metavar="N",
+        type=parsing.positive_int,
+        help="Limit of one reply in tokens, reasoning included.",
     ),
     argument(
         "--target",
+        metavar="RATIO",
         type=parsing.positive_float,
         help="Speed-up over the best baseline at which the search for a faster candidate stops.",
     ),
@@ -66,10 +78,15 @@ ARGUMENTS = (
         help="""auto: use a record that fits, else ask; only: never ask a provider;
         never: ask even where a record fits.""",
     ),
-    argument("--timeout", type=parsing.positive_float, help="Wall-clock limit of the whole cell in seconds."),
+    argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=parsing.positive_float,
+        help="Wall-clock limit of the whole cell in seconds.",
+    ),
     argument_group("where it runs"),
     argument("--device", choices=DEVICES, help="Where candidates run; auto: the GPU where there is one."),
-    argument("--arch", help="Architecture to compile for, such as sm_90a."),
+    argument("--arch", metavar="NAME", help="Architecture to compile for, such as sm_90a."),
     argument_group("what is shown"),
     argument(
         "--show-prompt",

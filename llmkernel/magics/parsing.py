@@ -12,6 +12,8 @@ from IPython.core.error import UsageError as IPythonUsageError
 
 from llmkernel.errors import UsageError
 
+_SHOWN_LENGTH = 200
+
 
 def split_line(line: str) -> list[str]:
     """Split a magic's line at blanks; quotes group, a backslash is an ordinary character.
@@ -28,7 +30,7 @@ def split_line(line: str) -> list[str]:
         return list(lexer)
     except ValueError:
         raise UsageError(
-            "A quotation is not closed.", received=line.strip(), next_step="Close it on the magic's own line."
+            "A quotation is not closed.", received=shown(line), next_step="Close it on the magic's own line."
         ) from None
 
 
@@ -48,16 +50,24 @@ def parse_line(magic: Callable[..., Any], line: str) -> argparse.Namespace:
         arguments, extra = parser.parse_known_args(words)
     except IPythonUsageError as error:
         raise UsageError(
-            _sentence(str(error)), received=line.strip() or None, next_step=_help(name)
+            _sentence(shown(str(error))), received=shown(line) or None, next_step=_help(name)
         ) from None
     if extra:
         raise UsageError(
-            f"{name} does not know what to do with {extra[0]!r}.",
+            f"{name} does not know what to do with {shown(extra[0])!r}.",
             rule="The line holds one reference and options; the intent is the text below it.",
-            received=line.strip(),
+            received=shown(line),
             next_step=f"Move the words to the next line, or quote a value that holds blanks. {_help(name)}",
         )
     return arguments
+
+
+def shown(text: str) -> str:
+    """Return the user's own words as a message may repeat them: short, and without keys."""
+    from llmkernel.prompts.redaction import redact
+
+    text = redact(text.strip())
+    return text if len(text) <= _SHOWN_LENGTH else text[:_SHOWN_LENGTH] + "…"
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -92,8 +102,8 @@ def _check_options(parser: argparse.ArgumentParser, name: str, words: list[str])
             raise UsageError(
                 f"{option} needs a value.",
                 rule="A value that begins with a dash is written with an equals sign.",
-                received=value,
-                next_step=f"Write {option}={value or '…'}. {_help(name)}",
+                received=value and shown(value),
+                next_step=f"Write {option}={shown(value or '…')}. {_help(name)}",
             )
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 
 from llmkernel.errors import UsageError
+from llmkernel.magics.parsing import shown
 
 
 class CellPlacement:
@@ -55,7 +56,7 @@ class CellPlacement:
                 raise UsageError(
                     f"%%{found[1]} stands on line {i + 1} of its cell.",
                     rule="A cell magic is the first line of its cell.",
-                    received=lines[0].strip()[:80] or line.strip()[:80],
+                    received=shown(line),
                     next_step="Move what is above it to another cell; a comment may go into the intent.",
                 )
 

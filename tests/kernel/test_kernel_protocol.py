@@ -24,7 +24,7 @@ class KernelProtocolTests(jupyter_kernel_test.KernelTests):
         "def f(x):\n  return x*2\n\n",
         "%%cuda_from f\nfast\n\n",
     )
-    incomplete_code_samples = ["print('''hello", "def f(x):\n  x*2", "%%cuda_from f", "%%cuda_from f\nfast"]
+    incomplete_code_samples = ("print('''hello", "def f(x):\n  x*2", "%%cuda_from f", "%%cuda_from f\nfast")
     invalid_code_samples = ("import = 7q",)
     code_page_something = "zip?"
     code_generate_error = "%%cuda_from nothing\nfast"

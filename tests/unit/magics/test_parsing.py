@@ -65,6 +65,12 @@ def test_values_with_blanks_are_quoted():
     assert options.baseline == ("g", "h.i")
 
 
+@pytest.mark.parametrize("line", ["f --model {key} more", "f '{key}", "f --attempts {key}", "f --name {key}"])
+def test_keys_are_not_repeated(line):
+    key = "sk-ant-api03-" + "Zq8" * 20
+    assert key not in str(refusal(line.format(key=key)))
+
+
 def test_a_value_with_a_leading_dash_needs_an_equals_sign():
     assert parse("f --model=-x").model == "-x"
     error = refusal("f --model -x")
