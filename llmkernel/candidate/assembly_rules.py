@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from llmkernel.candidate.cxx_declarations import skip_balanced
-from llmkernel.candidate.rules import Finding, Source, rule
+from llmkernel.candidate.rules import Finding, Source, rule, words
 
 _ASM = frozenset(("asm", "__asm__", "__asm"))
 _ASSEMBLER_DIRECTIVE = re.compile(
@@ -14,32 +14,12 @@ _ASSEMBLER_DIRECTIVE = re.compile(
 )
 _HOST_INSTRUCTION = re.compile(r"\b(?:syscall|sysenter|svc)\b|\bint\s+\$?0x80\b")
 _ESCAPE = re.compile(r"\\(?![nrt\"\\'\n])")
-_ATTRIBUTES = frozenset(
-    [
-        "aligned",
-        "packed",
-        "unused",
-        "always_inline",
-        "noinline",
-        "may_alias",
-        "const",
-        "pure",
-        "maybe_unused",
-        "fallthrough",
-        "likely",
-        "unlikely",
-        "nodiscard",
-        "device",
-        "host",
-        "global",
-        "shared",
-        "constant",
-        "managed",
-        "launch_bounds",
-        "align",
-        "no_unique_address",
-        "noreturn",
-    ]
+_ATTRIBUTES = words(
+    """
+    aligned packed unused always_inline noinline may_alias const pure maybe_unused fallthrough likely
+    unlikely nodiscard device host global shared constant managed launch_bounds align no_unique_address
+    noreturn
+    """
 )
 
 

@@ -1,4 +1,4 @@
-"""From the arguments of one call to dtypes, dimensions and scalars, or a refusal that names what does not fit."""
+"""From the arguments of one call to dtypes, dimensions and scalars, or a refusal by name."""
 
 from __future__ import annotations
 
@@ -255,8 +255,9 @@ def convert_scalar(value: Scalar, dtype: str) -> Scalar | None:
     if kind in "iu":
         if not isinstance(value, int):
             return None
-        info = np.iinfo(DTYPES[dtype].numpy)
-        return int(value) if info.min <= value <= info.max else None
+        bits = 8 * DTYPES[dtype].itemsize
+        low, high = (0, 2**bits) if kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        return int(value) if low <= value < high else None
     try:
         number = complex(value)
     except OverflowError:

@@ -53,7 +53,10 @@ class Candidate:
 
     @cached_property
     def facts_needed(self) -> frozenset[str]:
-        """Inputs whose address influences the plan; a cache of plans has ``address % 4096`` of these in its key."""
+        """Inputs whose address influences the plan.
+
+        A cache of plans has ``address % 4096`` of these in its key.
+        """
         inputs = {s.name for s in self.signature.inputs if isinstance(s, ArraySpec)}
         asked = {f.subject for f in self._facts if f.kind in ("address", "tma_ok")}
         mapped = {

@@ -1,4 +1,4 @@
-"""Cuts a `.cu` file into declarations, with their namespaces, template parameters and the aliases known so far."""
+"""Cuts a `.cu` file into declarations, with namespaces, template parameters and the aliases known so far."""
 
 from __future__ import annotations
 

@@ -45,9 +45,13 @@ _COMPLEX_NAMES = {
 }
 # Whole words that move bytes of any dtype.
 _RAW = frozenset(
-    ("void", "std::byte", "cuda::std::byte", "int2", "int4", "longlong2")
-    + sum((_VECTORS[u] for u in ("uint16", "uint32", "uint64")), ())
-    + ("uchar1", "uchar2", "uchar3", "uchar4")
+    (
+        *("void", "std::byte", "cuda::std::byte", "int2", "int4", "longlong2"),
+        *("uchar1", "uchar2", "uchar3", "uchar4"),
+        *_VECTORS["uint16"],
+        *_VECTORS["uint32"],
+        *_VECTORS["uint64"],
+    )
 )
 _RAW_DTYPES = frozenset(("int8", "uint8", "uint16", "uint32", "uint64"))
 TENSOR_MAPS = frozenset(("CUtensorMap", "CUtensorMap_st", "llm::TensorMap"))
@@ -114,7 +118,7 @@ def is_dependent(base: str) -> bool:
 
 
 def accepts_pointer(base: str, dtype: str) -> bool:
-    """Whether a pointer to `base` may look at an array of `dtype`: the same type, its vectors, or raw words."""
+    """Whether a `base*` may look at an array of `dtype`: the same type, its vectors, or raw words."""
     base = canonical(base)
     found = _BY_CXX.get(base)
     if found == dtype or base in _RAW or base in _VECTORS.get(dtype, ()):

@@ -1,7 +1,8 @@
 """Integer expressions of a launch header: a whitelist over Python's `ast`, evaluated in 64 bits.
 
-Conditions are expressions too: as in C, a condition counts as 0 or 1 where a number is wanted, and a number other than 0
-is true. Facts about arguments enter the environment as ordinary entries whose key is the fact's canonical text:
+Conditions are expressions too: as in C, a condition counts as 0 or 1 where a number is wanted, and a number
+other than 0 is true. `//` and `%` round down, as in Python. Facts about arguments enter the environment as
+ordinary entries, under a key of their own:
 
 ==================  ===============================  ==========================================
 written             environment key                  value
@@ -225,6 +226,10 @@ _HINTS: dict[type[ast.AST], str] = {
     ast.Attribute: "the only attribute is `x.stride(axis)` of an input declared `strided`",
     ast.Subscript: "an expression cannot read array elements",
 }
+_RULE = (
+    "expressions know + - * // %, comparisons, and or not, min max ceil_div, sizeof(T), aligned(x, 16), "
+    "tma_ok(x), x.stride(axis), num_sms, repeat_index"
+)
 _Node = tuple[_Function, str, int]
 
 
@@ -266,10 +271,10 @@ class _Parser:
     def fail(self, what: str, offset: int) -> NoReturn:
         line, column = self.place(offset)
         raise HeaderError(
-            f"{what[0].upper()}{what[1:]}.",
+            what[0].upper() + what[1:] + ("" if what.endswith(("?", ".")) else "."),
             line=line,
             column=column,
-            rule="expressions know + - * // % comparisons and or not, min max ceil_div sizeof aligned tma_ok, x.stride(axis)",
+            rule=_RULE,
             received=_clip(self.text.strip()) or "nothing",
             next_step="Rewrite the expression, or compute the value inside the kernel.",
         ) from None
@@ -330,12 +335,12 @@ class _Parser:
         if isinstance(node.op, ast.Not):
             operand, text = self.operand(node.operand, _NOT, depth)
             return (lambda e: not operand(e)), f"not {text}", _NOT
+        if isinstance(node.op, ast.Invert):
+            self.fail_at(f"`{_clip(self.segment(node))}`: `~` is not available", node)
         operand, text = self.operand(node.operand, _UNARY, depth)
         if isinstance(node.op, ast.USub):
             return (lambda e: _checked(-operand(e))), f"-{text}", _UNARY
-        if isinstance(node.op, ast.UAdd):
-            return (lambda e: +operand(e)), f"+{text}", _UNARY
-        self.fail_at(f"`{_clip(self.segment(node))}`: `~` is not available", node)
+        return (lambda e: +operand(e)), f"+{text}", _UNARY
 
     def visit_BoolOp(self, node: ast.BoolOp, depth: int) -> _Node:  # noqa: N802
         is_and = isinstance(node.op, ast.And)
@@ -375,10 +380,8 @@ class _Parser:
             return self.extremum(name, node, depth)
         counts = {"ceil_div": 2, "sizeof": 1, "aligned": 2, "tma_ok": 1}
         if name not in counts:
-            self.fail_at(
-                f"`{_clip(self.segment(node.func))}` is not a function of expressions{did_you_mean(name, FUNCTIONS)}",
-                node,
-            )
+            near = did_you_mean(name, FUNCTIONS) or "."
+            self.fail_at(f"`{_clip(self.segment(node.func))}` is not a function of expressions{near}", node)
         if len(node.args) != counts[name]:
             self.fail_at(f"`{name}` takes {counts[name]} argument(s), not {len(node.args)}", node)
         if name == "ceil_div":

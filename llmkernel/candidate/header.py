@@ -33,7 +33,7 @@ _FOREIGN = {
 
 
 def parse_header(source: str) -> LaunchHeader:
-    """Parse the launch header of a candidate.
+    r"""Parse the launch header of a candidate.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def parse_header(source: str) -> LaunchHeader:
 
     Examples
     --------
-    >>> header = parse_header("//! scale(x: float32[N], a: float32) -> y: float32[N]\\n//! f<<<N, 1>>>(x, a, y, N)")
+    >>> header = parse_header("//! twice(x: float32[N]) -> y: float32[N]\n//! f<<<N, 1>>>(x, y, N)")
     >>> str(header.signature)
-    'scale(x: float32[N], a: float32) -> y: float32[N]'
+    'twice(x: float32[N]) -> y: float32[N]'
     """
     lines = logical_lines(source)
     scope = Scope()
@@ -153,13 +153,13 @@ class _Statements:
                     "a launch, `let`, `require` or `swap`", "a nested block begins on its own line"
                 )
             return (_simple(cursor, scope),)
-        if self.index < len(self.lines) and self.lines[self.index].indent > indent:
-            return self.block(scope, self.lines[self.index].indent, depth + 1)
-        cursor.fail(
-            "The block is empty.",
-            "`when`, `otherwise` and `repeat` hold statements that are indented deeper",
-            next_step="Indent the next line by four spaces.",
-        )
+        if self.index >= len(self.lines) or self.lines[self.index].indent <= indent:
+            cursor.fail(
+                "The block is empty.",
+                "`when`, `otherwise` and `repeat` hold statements that are indented deeper",
+                next_step="Indent the next line by four spaces.",
+            )
+        return self.block(scope, self.lines[self.index].indent, depth + 1)
 
 
 def _until_colon(cursor: Cursor, scope: Scope, what: str) -> Expression:
@@ -190,7 +190,7 @@ def _simple(cursor: Cursor, scope: Scope) -> Statement:
         near = did_you_mean(word, _KEYWORDS) or "."
         cursor.fail(
             f"Expected a statement, found `{word}`{near}",
-            "statements are let, require, scratch, when, otherwise, repeat, swap and launches `kernel<<<grid, block>>>(…)`",
+            "statements are let, require, scratch, when, otherwise, repeat, swap and launches",
         )
     return parse_launch(cursor, scope)
 

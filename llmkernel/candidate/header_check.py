@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 from typing import NoReturn
 
@@ -31,12 +31,13 @@ from llmkernel.problem.dtypes import DTYPES
 from llmkernel.problem.signature import ArraySpec, ScalarSpec
 
 MAX_COMBINATIONS = 256
+Fail = Callable[[str, str], NoReturn]
 
 
 def check_header(header: LaunchHeader, kernels: Sequence[KernelDeclaration]) -> None:
     """Check every launch, for every combination of dtypes.
 
-    A branch whose condition is false for a combination, because it depends on nothing but `sizeof`, is not checked for it.
+    Where a condition depends on nothing but `sizeof`, only the branch that a combination takes is checked.
 
     Raises
     ------
@@ -141,7 +142,7 @@ class _Checker:
             parameter = kernel.template_parameters[min(i, len(kernel.template_parameters) - 1)]
             is_cxx = isinstance(argument, CxxArgument)
             if parameter.is_type and not is_cxx:
-                what = f"`{kernel.name}` takes a type for `{parameter.name}`, the launch gives `{argument}`."
+                what = f"`{kernel.name}` takes a type for `{parameter.name}`, `{argument}` is a value."
                 _fail(
                     launch,
                     what,
@@ -149,14 +150,14 @@ class _Checker:
                     "Pass a type variable, a dtype or a C++ type.",
                 )
             if not parameter.is_type and is_cxx and (str(argument) in cxx or dtype_of(str(argument))):
-                what = f"`{kernel.name}` takes a value for `{parameter.name}`, the launch gives the type `{argument}`."
+                what = f"`{kernel.name}` takes a value for `{parameter.name}`, `{argument}` is a type."
                 _fail(launch, what, f"line {kernel.line} declares `{kernel}`", "Pass an integer expression.")
             # A value does not change the type of a parameter, so any text stands for it.
             texts.append(substitute(argument.text, cxx) if isinstance(argument, CxxArgument) else "0")
         self.check_count(launch, kernel)
         mapping = template_mapping(kernel, texts)
-        for argument, declared in zip(launch.arguments, kernel.parameters, strict=False):
-            self.check_argument(launch, kernel, argument, declared, substitute(declared.base, mapping))
+        for use, declared in zip(launch.arguments, kernel.parameters, strict=True):
+            self.check_argument(launch, kernel, use, declared, substitute(declared.base, mapping))
 
     def check_count(self, launch: Launch, kernel: KernelDeclaration) -> None:
         wanted, given = len(kernel.parameters), len(launch.arguments)
@@ -206,9 +207,8 @@ class _Checker:
             self.check_number(argument, base, where, fail)
 
     def check_pointer(
-        self, argument: ArrayUse, declared: KernelParameter, base: str, where: str, fail: object
+        self, argument: ArrayUse, declared: KernelParameter, base: str, where: str, fail: Fail
     ) -> None:
-        assert callable(fail)
         spec = self.arrays[argument.name]
         dtype = self.types.get(spec.dtype, spec.dtype)
         if base in TENSOR_MAPS and not declared.pointer_depth:
@@ -231,16 +231,16 @@ class _Checker:
                 f"Declare the parameter `const {base}*`, or the array `inout {argument.name}`.",
             )
 
-    def check_number(self, argument: LaunchArgument, base: str, where: str, fail: object) -> None:
-        assert callable(fail)
+    def check_number(self, argument: LaunchArgument, base: str, where: str, fail: Fail) -> None:
         found = dtype_of(base)
         if base in TENSOR_MAPS:
             fail(f"`{argument}` is a number, but {where} is a tensor map.", "Pass `tensor_map(x, box=(…))`.")
         if found is None:
             fail(
                 f"`{argument}`: {where} has the type `{base}`, which a launch cannot pass.",
-                "Take integers, floating-point numbers, bool, float2 or double2 (complex); pass structs as arrays.",
+                "Take numbers, bool, float2 or double2 by value; pass structs as uint8 arrays.",
             )
+        assert found is not None
         target = DTYPES[found]
         if isinstance(argument, NumberUse):
             is_fit = target.kind == "f"

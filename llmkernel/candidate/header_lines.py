@@ -1,4 +1,4 @@
-"""The text of a launch header: `//!` lines, joined where a bracket is open, cut into tokens that know their place."""
+"""The text of a launch header: `//!` lines, joined where a bracket is open, cut into tokens."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _header_rows(source: str) -> list[tuple[int, int, str]]:
                     column=row.index(MARK) + 1,
                     rule="all `//!` lines form one block",
                     received=bare[:120],
-                    next_step=f"Move this line up to the block that begins on line {rows[0][0]}, or write `//` for a comment.",
+                    next_step=f"Move it to the block on line {rows[0][0]}, or write `//` for a comment.",
                 )
             column = row.index(MARK) + len(MARK)
             text = row[column:].split("#", 1)[0].rstrip()

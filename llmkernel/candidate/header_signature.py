@@ -105,19 +105,19 @@ def parse_array(cursor: Cursor, scope: Scope, role: str) -> _Spec:
 
 def _dtype(cursor: Cursor, scope: Scope) -> Token:
     token = cursor.name("a dtype", _ARRAY_RULE)
-    if token.text in DTYPES or token.text in scope.type_variables:
-        return token
     known = [*scope.type_variables, *DTYPES]
-    if token.text in CXX_DTYPES:
-        near = f"; NumPy's name is `{CXX_DTYPES[token.text]}`."
-    else:
-        near = did_you_mean(token.text, known) or "."
-    cursor.fail(
-        f"`{token.text}` is not a dtype{near}",
-        "dtypes are " + ", ".join(DTYPES),
-        token,
-        f"Use one of these, or add `where {token.text} in {{float32, float16}}`.",
-    )
+    if token.text not in known:
+        if token.text in CXX_DTYPES:
+            near = f"; NumPy's name is `{CXX_DTYPES[token.text]}`."
+        else:
+            near = did_you_mean(token.text, known) or "."
+        cursor.fail(
+            f"`{token.text}` is not a dtype{near}",
+            "dtypes are " + ", ".join(DTYPES),
+            token,
+            f"Use one of these, or add `where {token.text} in {{float32, float16}}`.",
+        )
+    return token
 
 
 def _dims(cursor: Cursor, scope: Scope, role: str) -> tuple[Expression, ...]:
@@ -216,14 +216,14 @@ def _check(signature: Signature, cursor: Cursor, scope: Scope, name: Token) -> N
         first = min(missing)
         cursor.fail(
             f"No input determines the dimension `{first}`.",
-            "every dimension stands in the shape of an input, alone or as the one unknown of an expression, or is an int scalar",
+            "a dimension is an int scalar or stands in an input's shape, as the one unknown there",
             _named(cursor, first),
-            f"Add an int scalar `{first}: int64` to the inputs, or write the size as an expression of known dimensions.",
+            f"Add the scalar `{first}: int64` to the inputs, or write the size in terms of known dimensions.",
         )
 
 
 def determined_names(signature: Signature) -> set[str]:
-    """Return the dimensions that the shapes of the inputs determine, taking one unknown of an expression at a time."""
+    """Return the dimensions that the inputs determine, taking one unknown of an expression at a time."""
     known = {s.name for s in signature.inputs if isinstance(s, ScalarSpec)} | {"num_sms"}
     dims = [d for s in signature.inputs if isinstance(s, ArraySpec) for d in s.dims]
     known |= {d.text for d in dims if d.is_name}

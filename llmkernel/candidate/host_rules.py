@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from llmkernel.candidate.cxx_declarations import Declaration
-from llmkernel.candidate.rules import Finding, Source, rule
+from llmkernel.candidate.rules import Finding, Source, rule, words
 
 _HEADER_LAUNCHES = "Launch from the `//!` header."
 # Device-side calls of the runtime's name space.
@@ -16,116 +17,29 @@ _HOST_LIBRARY = re.compile(
     r"|Graph|Array|Tex|Driver|Link|Occupancy|Profiler|Get)\w*|nvrtc[A-Z]\w*|cublas\w*|cudnn\w*|cufft[A-Z]\w*"
     r"|curand[A-Z]\w*|nccl[A-Z]\w*"
 )
-_HOST_STD = frozenset(
-    [
-        "vector",
-        "string",
-        "map",
-        "set",
-        "list",
-        "deque",
-        "unordered_map",
-        "unordered_set",
-        "cout",
-        "cerr",
-        "cin",
-        "endl",
-        "thread",
-        "mutex",
-        "unique_ptr",
-        "shared_ptr",
-        "make_unique",
-        "make_shared",
-        "function",
-        "ifstream",
-        "ofstream",
-        "fstream",
-        "chrono",
-        "ostream",
-        "exception",
-        "runtime_error",
-        "async",
-        "future",
-        "filesystem",
-    ]
+_HOST_STD = words(
+    """
+    vector string map set list deque unordered_map unordered_set cout cerr cin endl thread mutex
+    unique_ptr shared_ptr make_unique make_shared function ifstream ofstream fstream chrono ostream
+    exception runtime_error async future filesystem
+    """
 )
-_SYSTEM_CALLS = frozenset(
-    [
-        "system",
-        "popen",
-        "fopen",
-        "freopen",
-        "fork",
-        "vfork",
-        "execv",
-        "execve",
-        "execvp",
-        "execl",
-        "execlp",
-        "execle",
-        "dlopen",
-        "dlsym",
-        "mmap",
-        "mprotect",
-        "syscall",
-        "socket",
-        "getenv",
-        "setenv",
-        "ptrace",
-        "pthread_create",
-        "posix_spawn",
-        "posix_spawnp",
-        "_exit",
-        "_Exit",
-        "quick_exit",
-        "atexit",
-        "sigaction",
-        "setjmp",
-        "longjmp",
-        "remove",
-        "unlink",
-        "rename",
-        "chmod",
-    ]
+_SYSTEM_CALLS = words(
+    """
+    system popen fopen freopen fork vfork execv execve execvp execl execlp execle dlopen dlsym mmap
+    mprotect syscall socket getenv setenv ptrace pthread_create posix_spawn posix_spawnp _exit _Exit
+    quick_exit atexit sigaction setjmp longjmp remove unlink rename chmod
+    """
 )
 _PYTHON_LIBRARIES = frozenset(
     ("torch", "at", "c10", "pybind11", "py", "PYBIND11_MODULE", "TORCH_LIBRARY", "TORCH_LIBRARY_IMPL")
 )
 _LIBC = (
-    frozenset(
-        [
-            "malloc",
-            "free",
-            "calloc",
-            "realloc",
-            "memcpy",
-            "memmove",
-            "memset",
-            "memcmp",
-            "printf",
-            "fprintf",
-            "puts",
-            "strlen",
-            "strcpy",
-            "strcmp",
-            "read",
-            "write",
-            "open",
-            "close",
-            "exit",
-            "abort",
-            "main",
-            "_start",
-            "_init",
-            "_fini",
-            "signal",
-            "kill",
-            "raise",
-            "select",
-            "poll",
-            "send",
-            "recv",
-        ]
+    words(
+        """
+    malloc free calloc realloc memcpy memmove memset memcmp printf fprintf puts strlen strcpy strcmp
+    read write open close exit abort main _start _init _fini signal kill raise select poll send recv
+    """
     )
     | _SYSTEM_CALLS
 )
@@ -170,7 +84,7 @@ def launch_in_code(source: Source) -> Iterator[Finding]:
 
 @rule("main-function", "a candidate has no host code", _HEADER_LAUNCHES)
 def main_function(source: Source) -> Iterator[Finding]:
-    """A `main`."""
+    """Find a `main`."""
     for token, before, _ in source.calls():
         if token.text in ("main", "WinMain") and before in ("int", "void", "auto"):
             yield Finding(token.line, f"The code defines `{token.text}`.")
@@ -221,7 +135,7 @@ def host_library(source: Source) -> Iterator[Finding]:
 def python_binding(source: Source) -> Iterator[Finding]:
     """Names of PyTorch's C++ API and of pybind11."""
     tokens = source.tokens
-    for token, follower in zip(tokens, tokens[1:], strict=False):
+    for token, follower in pairwise(tokens):
         is_macro = token.text.isupper() and follower.text == "("
         if token.kind == "name" and token.text in _PYTHON_LIBRARIES and (follower.text == "::" or is_macro):
             yield Finding(token.line, f"`{token.text}` belongs to a Python extension.")
@@ -249,7 +163,7 @@ def _function_name(declaration: Declaration) -> str | None:
     tokens = declaration.tokens
     if not declaration.has_body or not tokens:
         return None
-    for before, token in zip(tokens, tokens[1:], strict=False):
+    for before, token in pairwise(tokens):
         if before.text == "=":
             return None
         if token.text == "(" and before.kind == "name":
@@ -268,9 +182,7 @@ def c_linkage(source: Source) -> Iterator[Finding]:
         if not declaration.is_c_linkage or not declaration.tokens:
             continue
         texts = [t.text for t in declaration.tokens]
-        name = next(
-            (a for a, b in zip(texts, texts[1:], strict=False) if b == "(" and not a.startswith("__")), ""
-        )
+        name = next((a for a, b in pairwise(texts) if b == "(" and not a.startswith("__")), "")
         line = declaration.tokens[0].line
         if name in _LIBC:
             yield Finding(line, f"`{name}` is a function of the C library.")

@@ -1,4 +1,4 @@
-"""CUDA C++ tokens: comments dropped, lines spliced, preprocessor lines kept whole, every token with its place."""
+"""CUDA C++ tokens: comments dropped, lines spliced, preprocessor lines kept whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ _PATTERN = re.compile(
     re.DOTALL,
 )
 _DIGRAPHS = {"%:": "#", "<%": "{", "%>": "}", "<:": "[", ":>": "]"}
-_SPLICE = re.compile(r"\\[ \t]*\r?\n")
 
 
 @dataclass(frozen=True)

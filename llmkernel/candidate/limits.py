@@ -60,7 +60,8 @@ def check_limits(launch: KernelLaunch, kernel: KernelDeclaration, limits: Device
         )
     if not 0 <= launch.shared_bytes <= limits.max_shared_bytes:
         launch_error(
-            f"`{name}` asks for {launch.shared_bytes} bytes of shared memory, the limit is {limits.max_shared_bytes}.",
+            f"`{name}` asks for {launch.shared_bytes} bytes of shared memory, "
+            f"the limit is {limits.max_shared_bytes}.",
             launch.line,
             f"{limits.name}: 0 to {limits.max_shared_bytes} bytes a block, static and dynamic together",
             f"{launch.shared_bytes} bytes",
@@ -89,7 +90,7 @@ def _check_cluster(launch: KernelLaunch, limits: DeviceLimits) -> None:
     for axis, size, cluster in zip("xyz", launch.grid, launch.cluster, strict=True):
         if size % cluster:
             launch_error(
-                f"grid.{axis} of `{launch.kernel}` is {size}, which is no multiple of cluster.{axis} = {cluster}.",
+                f"grid.{axis} of `{launch.kernel}` is {size}, no multiple of cluster.{axis} = {cluster}.",
                 launch.line,
                 "a grid is a whole number of clusters on every axis",
                 f"grid {launch.grid}, cluster {launch.cluster}",

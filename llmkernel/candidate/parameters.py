@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from llmkernel.candidate.cxx_declarations import (
     Declaration,
@@ -176,7 +176,7 @@ def _merge(first: KernelDeclaration, second: KernelDeclaration) -> KernelDeclara
             f"The kernel `{second.name}` is declared twice.",
             line=second.line,
             column=second.column,
-            rule="every kernel has one definition; overloads and specializations are not told apart by a launch header",
+            rule="every kernel has one definition; a launch header does not tell overloads apart",
             received=f"lines {first.line} and {second.line}",
             next_step="Rename one of them.",
         )
@@ -243,7 +243,7 @@ def _kernel(declaration: Declaration) -> KernelDeclaration | None:
 
 
 def _literals(tokens: list[CxxToken]) -> tuple[int, ...] | None:
-    values = []
+    values: list[int] = []
     for part in split_commas(tokens):
         if len(part) != 1 or not part[0].text.isdecimal() or len(part[0].text) > 9:
             return tuple(values) or None
@@ -267,6 +267,55 @@ def _template_parameter(tokens: list[CxxToken]) -> TemplateParameter:
     return TemplateParameter("", join_tokens(texts), default, is_pack)
 
 
+@dataclass
+class _Declarator:
+    """Sorts the tokens of one parameter into qualifiers, name and type."""
+
+    type_tokens: list[CxxToken] = field(default_factory=list)
+    name: str = ""
+    depth: int = 0
+    is_const: bool = False
+    is_restrict: bool = False
+    is_reference: bool = False
+    is_grid_constant: bool = False
+
+    def read(self, tokens: list[CxxToken]) -> None:
+        i = 0
+        while i < len(tokens):
+            text, end = tokens[i].text, i + 1
+            if text == "[":
+                # `float x[]` is a pointer, `[[attribute]]` is nothing.
+                end = skip_balanced(tokens, i)
+                self.depth += i + 1 >= len(tokens) or tokens[i + 1].text != "["
+            elif text == "<":
+                end = max(match_angle(tokens, i), end)
+                self.type_tokens.extend(tokens[i:end])
+            elif text == "const":
+                self.is_const = self.is_const or self.depth == 0
+            elif text in _QUALIFIERS:
+                self.is_restrict = self.is_restrict or "restrict" in text
+                self.is_grid_constant = self.is_grid_constant or text == "__grid_constant__"
+            else:
+                self.word(tokens[i])
+            i = end
+        kept = self.type_tokens
+        is_named = len(kept) > 1 and kept[-1].kind == "name" and kept[-2].text != "::"
+        if not self.name and is_named and not is_type_word(kept[-1].text):
+            self.name = kept.pop().text
+
+    def word(self, token: CxxToken) -> None:
+        if token.text == "*":
+            self.depth += 1
+        elif token.text in ("&", "&&"):
+            self.is_reference = True
+        elif token.text == "...":
+            pass
+        elif (self.depth or self.is_reference) and token.kind == "name":
+            self.name = token.text
+        else:
+            self.type_tokens.append(token)
+
+
 def _parameter(tokens: list[CxxToken], declaration: Declaration) -> KernelParameter:
     first = tokens[0]
     texts = [t.text for t in tokens]
@@ -277,59 +326,18 @@ def _parameter(tokens: list[CxxToken], declaration: Declaration) -> KernelParame
     if any(t.text == "(" for t in tokens):
         text = join_tokens([t.text for t in tokens])
         return KernelParameter("", text, default=default, line=first.line, column=first.column)
-    kept: list[CxxToken] = []
-    depth, is_const, is_restrict, is_reference, is_grid_constant = 0, False, False, False, False
-    name = ""
-    i = 0
-    while i < len(tokens):
-        token = tokens[i]
-        text = token.text
-        if text == "[":
-            end = skip_balanced(tokens, i)
-            if i + 1 < len(tokens) and tokens[i + 1].text != "[":
-                depth += 1
-            i = end
-            continue
-        if text == "<":
-            end = match_angle(tokens, i)
-            kept.extend(tokens[i:end])
-            i = end
-            continue
-        if text == "*":
-            depth += 1
-        elif text in ("&", "&&"):
-            is_reference = True
-        elif text == "const":
-            is_const = is_const or depth == 0
-        elif text in ("__restrict__", "__restrict", "restrict"):
-            is_restrict = True
-        elif text == "__grid_constant__":
-            is_grid_constant = True
-        elif text in _QUALIFIERS or text == "...":
-            pass
-        elif (depth or is_reference) and token.kind == "name":
-            name = text
-        else:
-            kept.append(token)
-        i += 1
-    if (
-        not name
-        and len(kept) > 1
-        and kept[-1].kind == "name"
-        and not is_type_word(kept[-1].text)
-        and kept[-2].text != "::"
-    ):
-        name = kept.pop().text
-    base, alias_depth, alias_const = _resolve([t.text for t in kept], declaration.aliases)
+    found = _Declarator()
+    found.read(tokens)
+    base, alias_depth, alias_const = _resolve([t.text for t in found.type_tokens], declaration.aliases)
     return KernelParameter(
-        name,
+        found.name,
         base,
-        depth + alias_depth,
+        found.depth + alias_depth,
         # `const P` of a pointer alias P makes the pointer const, not what it points at.
-        alias_const or (is_const and not alias_depth),
-        is_restrict,
-        is_reference,
-        is_grid_constant,
+        alias_const or (found.is_const and not alias_depth),
+        found.is_restrict,
+        found.is_reference,
+        found.is_grid_constant,
         default,
         first.line,
         first.column,

@@ -5,149 +5,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmkernel.candidate.rules import Finding, Source, rule
+from llmkernel.candidate.rules import Finding, Source, rule, words
 
-ALLOWED_INCLUDES = frozenset(
-    [
-        "cuda_fp16.h",
-        "cuda_bf16.h",
-        "cuda_fp8.h",
-        "cuda_fp6.h",
-        "cuda_fp4.h",
-        "mma.h",
-        "cooperative_groups.h",
-        "cuda_pipeline.h",
-        "cuda_awbarrier_primitives.h",
-        "cuda_pipeline_primitives.h",
-        "cuComplex.h",
-        "math_constants.h",
-        "vector_types.h",
-        "vector_functions.h",
-        "cuda.h",
-        "cuda_runtime.h",
-        "cuda_runtime_api.h",
-        "device_launch_parameters.h",
-        "sm_61_intrinsics.h",
-        "math.h",
-        "stdint.h",
-        "float.h",
-        "limits.h",
-        "stddef.h",
-        "stdbool.h",
-        "assert.h",
-        "cmath",
-        "cstdint",
-        "cfloat",
-        "climits",
-        "cstddef",
-        "cassert",
-        "type_traits",
-        "limits",
-        "utility",
-        "tuple",
-        "array",
-        "algorithm",
-        "numeric",
-        "functional",
-        "initializer_list",
-        "bit",
-        "concepts",
-        "llmkernel.cuh",
-    ]
+ALLOWED_INCLUDES = words(
+    """
+    cuda_fp16.h cuda_bf16.h cuda_fp8.h cuda_fp6.h cuda_fp4.h mma.h cooperative_groups.h cuda_pipeline.h
+    cuda_awbarrier_primitives.h cuda_pipeline_primitives.h cuComplex.h math_constants.h vector_types.h
+    vector_functions.h cuda.h cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h
+    sm_61_intrinsics.h math.h stdint.h float.h limits.h stddef.h stdbool.h assert.h cmath cstdint cfloat
+    climits cstddef cassert type_traits limits utility tuple array algorithm numeric functional
+    initializer_list bit concepts llmkernel.cuh
+    """
 )
 ALLOWED_FOLDERS = ("cooperative_groups/", "cuda/", "cub/")
 _HOST_INCLUDES = ("torch/", "ATen/", "c10/", "pybind11/", "Python.h", "thrust/")
 _PRAGMAS = re.compile(r"(?:unroll|nounroll|once|nv_diag_\w+|nv_diagnostic|diag_suppress|diag_default)\b")
 _INCLUDE = re.compile(r'#\s*(include|include_next|import)\b\s*(?:<([^>]*)>|"([^"]*)")?')
-_DIRECTIVES = frozenset(
-    [
-        "include",
-        "define",
-        "undef",
-        "if",
-        "ifdef",
-        "ifndef",
-        "elif",
-        "elifdef",
-        "elifndef",
-        "else",
-        "endif",
-        "pragma",
-        "error",
-        "warning",
-    ]
+_DIRECTIVES = words(
+    "include define undef if ifdef ifndef elif elifdef elifndef else endif pragma error warning"
 )
-_WORDS = frozenset(
-    [
-        "alignas",
-        "alignof",
-        "asm",
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "char",
-        "class",
-        "const",
-        "constexpr",
-        "continue",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "explicit",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "mutable",
-        "namespace",
-        "new",
-        "operator",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "true",
-        "typedef",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "while",
-        "half",
-        "nan",
-        "isnan",
-        "isinf",
-    ]
+_WORDS = words(
+    """
+    alignas alignof asm auto bool break case char class const constexpr continue default delete do
+    double else enum explicit extern false float for friend goto if inline int long mutable namespace
+    new operator private protected public register return short signed sizeof static struct switch
+    template this true typedef typename union unsigned using virtual void volatile while half nan isnan
+    isinf
+    """
 )
 
 
 @rule(
     "include",
     "a candidate includes only headers of the device compilers and `llmkernel.cuh`",
-    "Allowed: cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h, cuda_pipeline.h, cuda/…, cub/…, math.h, "
-    "stdint.h, float.h, limits.h and their C++ forms, type_traits, llmkernel.cuh.",
+    "Allowed: cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h, cuda_pipeline.h, cuda/…, "
+    "cub/…, math.h, stdint.h, float.h, limits.h and their C++ forms, type_traits, llmkernel.cuh.",
 )
 def include(source: Source) -> Iterator[Finding]:
     """Includes outside the list."""
@@ -215,7 +107,7 @@ def redefinition(source: Source) -> Iterator[Finding]:
 
 @rule("stray-character", "names are written in letters, digits and underscores", "Remove the character.")
 def stray_character(source: Source) -> Iterator[Finding]:
-    """Backslashes and other characters that C++ code does not hold; they could spell a name in another way."""
+    """Characters that C++ code does not hold; they could spell a name in another way."""
     for token in source.tokens:
         if token.kind == "symbol" and (token.text in "\\@`$" or not token.text.isascii()):
             yield Finding(token.line, f"The character {token.text!r} cannot stand in code.")

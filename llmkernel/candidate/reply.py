@@ -13,7 +13,8 @@ _FENCE = re.compile(
 _KERNEL = re.compile(r"\b__global__\b")
 _HEADER = re.compile(r"^[ \t]*//!", re.MULTILINE)
 _FIRST_LINE = re.compile(
-    r"[ \t]*(?://|/\*|#[ \t]*\w|template\b|extern\b|__global__|static\b|namespace\b|__device__|using\b|struct\b|constexpr\b)"
+    r"[ \t]*(?://|/\*|#[ \t]*\w"
+    r"|(?:template|extern|__global__|static|namespace|__device__|using|struct|constexpr)\b)"
 )
 _LAST_LINE = re.compile(r"[};]|\*/|^[ \t]*//|^[ \t]*#")
 _RULE = (
@@ -54,12 +55,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Extracted:
-    """What was taken from a reply.
+    r"""What was taken from a reply.
 
     Attributes
     ----------
     source : str
-        The candidate, with ``\\n`` line ends.
+        The candidate, with ``\n`` line ends.
     blocks : tuple of Block
         Every block that was seen.
     chosen : int or None
@@ -114,10 +115,10 @@ def extract_source(text: str) -> Extracted:
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     blocks = tuple(_blocks(lines))
-    for is_wanted in (lambda b: b.is_candidate, lambda b: b.has_kernel):
-        found = [i for i, b in enumerate(blocks) if is_wanted(b)]
-        if found:
-            return _choose(blocks, found)
+    with_kernel = [i for i, b in enumerate(blocks) if b.has_kernel]
+    found = [i for i in with_kernel if blocks[i].is_candidate] or with_kernel
+    if found:
+        return _choose(blocks, found)
     source = _bare_source(lines)
     if source:
         return Extracted(source, blocks, None, "The source stood in the text without a fence.")

@@ -38,7 +38,7 @@ def find_kernel(launch: Launch, kernels: Sequence[KernelDeclaration]) -> KernelD
         column=launch.column,
         rule="every launch names a `__global__` function of the file",
         received="kernels in the file: " + (", ".join(names) or "none"),
-        next_step="Use one of these names, or add the kernel; kernels made by function-like macros are not seen.",
+        next_step="Use one of these names, or add the kernel; function-like macros are not expanded.",
     )
 
 

@@ -1,7 +1,7 @@
 """Static rules: what a candidate may not hold, whatever it computes.
 
-Rules look at tokens, so comments and strings do not count, and at the bodies of macros. They are the first fence, not the
-last: a candidate that passes them still runs only in the evaluation worker.
+Rules look at tokens, so comments and strings do not count, and at the bodies of macros. They are the first
+fence, not the last: a candidate that passes them still runs only in the evaluation worker.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Source:
         for directive in self.directives:
             match = re.match(r"#\s*define\s+\w+(?:\([^)]*\))?(.*)", directive.text, re.DOTALL)
             if match:
-                # A semicolon keeps a macro's first token from looking like the continuation of what stands before.
+                # A semicolon keeps a macro's body apart from what stands before it.
                 code.append(CxxToken("symbol", ";", directive.line, 1))
                 code.extend(CxxToken(t.kind, t.text, directive.line, t.column) for t in tokenize(match[1]))
         return code
@@ -67,6 +67,11 @@ class Source:
         for i, token in enumerate(tokens[:-1]):
             if token.kind == "name" and tokens[i + 1].text == "(":
                 yield token, tokens[i - 1].text if i else "", tokens[i - 2].text if i > 1 else ""
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of `text`, for the lists that rules hold."""
+    return frozenset(text.split())
 
 
 Find = Callable[[Source], Iterator[Finding]]

@@ -26,7 +26,8 @@ def array_reason(array: ArrayArgument) -> str | None:
     if not 1 <= rank <= MAX_RANK:
         return f"a tensor map has 1 to {MAX_RANK} axes, the array has {rank}"
     if array.address % GRANULE_BYTES:
-        return f"the address must be a multiple of {GRANULE_BYTES} bytes, its remainder is {array.address % GRANULE_BYTES}"
+        past = array.address % GRANULE_BYTES
+        return f"the address must be a multiple of {GRANULE_BYTES} bytes, it is {past} past one"
     for axis, size in enumerate(shape):
         if not 1 <= size <= MAX_DIM:
             return f"axis {axis} has size {size}; a tensor map takes 1 to 2**32"
@@ -42,7 +43,7 @@ def array_reason(array: ArrayArgument) -> str | None:
     for axis, stride in enumerate(strides[:-1]):
         size_bytes = stride * dtype.itemsize
         if size_bytes % GRANULE_BYTES or not 0 <= size_bytes < MAX_STRIDE_BYTES:
-            return f"axis {axis} has a stride of {size_bytes} bytes; multiples of {GRANULE_BYTES} below 2**40 are needed"
+            return f"axis {axis} has a stride of {size_bytes} bytes; a multiple of {GRANULE_BYTES} is needed"
     return None
 
 
