@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -15,15 +17,15 @@ _FOREIGN = re.compile(
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch, tmp_path_factory):
-    import os
-
     for name in [n for n in os.environ if _FOREIGN.search(n)]:
         monkeypatch.delenv(name)
+    # The cache stays: compilers keep their own libraries there, which take long to build.
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
     monkeypatch.setenv("HOME", str(home))
     for name, folder in (
         ("CONFIG", ".config"),
-        ("CACHE", ".cache"),
         ("DATA", ".local/share"),
         ("STATE", ".local/state"),
     ):

@@ -18,7 +18,7 @@ _MIN_SECRET_LENGTH = 12
 _LEFT = r"(?<![A-Za-z0-9_])"
 
 # A fragment is what remains of a key when its middle is masked by a provider: "sk-ant-...abcd", "sk-ab***yz".
-_MASKING = r"(?:\*{2,}|\.{3,}|…|•{2,}|x{4,}|X{4,})"
+_MASKING = r"(?:\*{3,}|\.{3,}|…|•{2,}|x{4,}|X{4,})"
 _KEY_BODY = r"[A-Za-z0-9_\-]"
 
 # (kind, pattern); the group "secret" is replaced where it exists, the whole match otherwise.
@@ -35,7 +35,8 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("URL credentials", r"(?<=://)(?P<secret>[^\s/@:'\"<>]*:[^\s/@'\"<>]+)(?=@)"),
         (
             "provider key fragment",
-            rf"{_LEFT}(?:sk|pk|rk|gsk|xai|hf|key)[-_]{_KEY_BODY}{{0,40}}{_MASKING}[A-Za-z0-9_\-*.]*",
+            # Not with an underscore: `sk_args...` is a parameter pack in C++.
+            rf"{_LEFT}(?:sk|pk|rk|xai)-{_KEY_BODY}{{0,40}}?{_MASKING}[A-Za-z0-9_\-*.…•]*",
         ),
         (
             "provider key",
@@ -46,7 +47,14 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("Anthropic key", rf"{_LEFT}sk-ant-{_KEY_BODY}{{8,}}"),
         ("OpenRouter key", rf"{_LEFT}sk-or-{_KEY_BODY}{{8,}}"),
-        ("OpenAI key", rf"{_LEFT}sk-(?:proj-|svcacct-|admin-|None-)?{_KEY_BODY}{{16,}}"),
+        (
+            "OpenAI key",
+            (
+                # The bare form has no underscore: `sk-num_tokens_per_block2` is a subtraction.
+                rf"{_LEFT}sk-(?:(?:[A-Za-z]{{3,}}-)+{_KEY_BODY}{{16,}}"
+                rf"|(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{20,}}{_KEY_BODY}*)"
+            ),
+        ),
         ("provider key", rf"{_LEFT}(?:gsk_|xai-|pplx-|r8_|nvapi-|fw_|tgp_v1_){_KEY_BODY}{{20,}}"),
         ("GitHub token", rf"{_LEFT}(?:gh[pousr]_[A-Za-z0-9]{{20,}}|github_pat_[A-Za-z0-9_]{{20,}})"),
         ("GitLab token", rf"{_LEFT}glpat-{_KEY_BODY}{{16,}}"),
@@ -64,15 +72,15 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("JSON web token", rf"{_LEFT}eyJ{_KEY_BODY}{{10,}}\.eyJ{_KEY_BODY}{{10,}}\.{_KEY_BODY}*"),
         (
             "authorization header",
-            r"\b(?i:bearer|basic)\s+(?P<secret>[A-Za-z0-9_\-.~+/]{12,}=*)",
+            r"\b(?i:bearer|authorization:\s*basic)\s+(?P<secret>[A-Za-z0-9_\-.~+/]{12,}=*)",
         ),
         (
             # A quoted value, or a bare one as in .env files, HTTP headers and shell exports.
             "assigned secret",
             r"""(?ix)
             \b[\w\-]*(?:api[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|access[_\-]?key|auth[_\-]?token
-              |access[_\-]?token|refresh[_\-]?token|client[_\-]?secret|password|passwd|passphrase
-              |private[_\-]?key|[a-z0-9]_token)
+              |(?:access|refresh|api|bearer)[_\-]?token|client[_\-]?secret|password|passwd|passphrase
+              |private[_\-]?key)
             ["']?\s*(?:=>|:=|=|:)\s*
             (?: (?P<quote>["'])(?P<secret>(?:(?!(?P=quote))[^\n\\]|\\.){8,})(?P=quote)
               | (?P<bare>(?=[A-Za-z0-9_\-.~+/]*[0-9])(?=[A-Za-z0-9_\-.~+/]*[A-Za-z])
@@ -161,6 +169,13 @@ def _known_values() -> Iterator[tuple[str, str]]:
             len(value) >= _MIN_SECRET_LENGTH
             and _SECRET_NAME.search(name)
             and not _NOT_SECRET_NAME.search(name)
-            and not (value.startswith(("/", "~")) and Path(value).expanduser().exists())
+            and not _is_path(value)
         ):
             yield value, f"value of ${name}"
+
+
+def _is_path(value: str) -> bool:
+    try:
+        return value.startswith("/") and Path(value).exists()
+    except OSError:  # too long for a path
+        return False

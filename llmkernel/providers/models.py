@@ -158,9 +158,8 @@ def _load(path: Path | None, _stamp: int) -> ModelTable:
         text = path.read_text("utf-8")
         user = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(
-            f"{path} is not valid TOML: {error}", next_step="correct that line"
-        ) from None
+        what = str(error).replace("at end of document", f"at line {text.count(chr(10)) + 1}, the last one")
+        raise ConfigurationError(f"{path} is not valid TOML: {what}", next_step="correct that line") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from None
     _check(user, path, text)

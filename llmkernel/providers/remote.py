@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, ClassVar
 
 from llmkernel.errors import ConfigurationError, LLMKernelError
+from llmkernel.providers import network
 from llmkernel.providers.base import Event, Provider, Request
 from llmkernel.providers.errors import MissingKeyError, SdkMissingError
 from llmkernel.providers.keys import Key, find_key, key_file
@@ -111,6 +113,9 @@ class RemoteProvider(Provider):
             One class for each kind of failure, see `llmkernel.providers.errors`.
         """
         key = self._key()
+        if key and self.base_url().startswith("http://") and not network.is_local(self.base_url()):
+            host = network.host_of(self.base_url())
+            warnings.warn(f"the key from {key.origin} goes to {host} unencrypted; use https://", stacklevel=2)
         policy = RetryPolicy(max_retries=self.settings.max_retries, max_wait_s=self.settings.max_wait_s)
         yield from stream_with_retries(lambda: self._attempt(request, key), policy, self._clock)
 

@@ -1,4 +1,4 @@
-"""What goes wrong at a server or on the way to it, with the real SDK clients. No key, nor a piece of one, shows."""
+"""What goes wrong at a server or on the way to it, with the real SDK clients; no piece of a key shows."""
 
 from __future__ import annotations
 
@@ -271,6 +271,7 @@ def test_a_wrong_base_url_is_not_taken_for_a_missing_model(name, wire_server, mo
     assert f"{wire_server.url}/wrong" in str(error)
 
 
+@pytest.mark.filterwarnings("ignore:.*unencrypted")
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("url", ["ftp://example.com", "api.example.com/v1", "http://[broken/v1"])
 def test_a_base_url_that_is_none_is_one_error(name, url, wire_server, monkeypatch):
@@ -297,6 +298,15 @@ def test_an_error_page_of_a_gateway_is_a_server_failure(name, wire_server, monke
     error, _ = fail(make(name, wire_server, monkeypatch, max_retries=0))
 
     assert type(error) is e.ServerError
+
+
+def test_a_key_that_would_travel_unencrypted_is_warned_about(wire_server, monkeypatch):
+    provider = make("claude", wire_server, monkeypatch, base_url="http://models.invalid")
+
+    with pytest.warns(UserWarning, match="unencrypted") as caught:
+        fail(provider)
+
+    assert KEYS["claude"] not in str(caught[0].message)
 
 
 def test_a_misspelt_model_gets_a_suggestion(wire_server, monkeypatch):

@@ -1,0 +1,238 @@
+"""Secrets go, kernels stay."""
+
+from __future__ import annotations
+
+import string
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmkernel.prompts import redaction
+from llmkernel.prompts.redaction import MASK, find_secrets, redact, remember_secret
+
+WORD = string.ascii_letters + string.digits
+
+
+def body(length, alphabet=WORD):
+    """Text of exactly `length` characters with a letter and a digit in it, as generated keys have."""
+    return st.text(alphabet, min_size=length - 2, max_size=length - 2).map(lambda t: f"a{t}7")
+
+
+SHAPES = {
+    "Anthropic": body(95).map("sk-ant-api03-{}".format),
+    "Anthropic, admin": body(40, WORD + "-_").map("sk-ant-admin01-{}".format),
+    "OpenAI": body(48).map("sk-{}".format),
+    "OpenAI, project": body(60, WORD + "-_").map("sk-proj-{}".format),
+    "OpenAI, service": body(40).map("sk-svcacct-{}".format),
+    "OpenRouter": body(64, "abcdef0123456789").map("sk-or-v1-{}".format),
+    "Groq": body(52).map("gsk_{}".format),
+    "xAI": body(60).map("xai-{}".format),
+    "NVIDIA": body(64, WORD + "-_").map("nvapi-{}".format),
+    "GitHub": st.builds("gh{}_{}".format, st.sampled_from("pousr"), body(36)),
+    "GitHub, fine-grained": body(82, WORD + "_").map("github_pat_{}".format),
+    "GitLab": body(20).map("glpat-{}".format),
+    "AWS id": st.text(string.ascii_uppercase + "234567", min_size=16, max_size=16).map("AKIA{}".format),
+    "Google": body(35, WORD + "-_").map("AIza{}".format),
+    "Hugging Face": body(34).map("hf_{}".format),
+    "Slack": st.builds("xox{}-{}".format, st.sampled_from("bpas"), body(40, WORD + "-")),
+    "PyPI": body(120, WORD + "-_").map("pypi-{}".format),
+    "npm": body(36).map("npm_{}".format),
+    "JSON web token": st.builds("eyJ{}.eyJ{}.{}".format, body(20), body(40), body(43)),
+}
+# What stands around a secret, with {} for it.
+PLACES = st.sampled_from(
+    [
+        "{}",
+        "key = '{}'",
+        'client = Anthropic(api_key="{}")',
+        "%env ANTHROPIC_API_KEY={}",
+        "Incorrect API key provided: {}. You can find your key in your account.",
+        "(see {})",
+        "https://api.example.com/v1?key={}&x=1",
+        'os.environ["TOKEN"] = "{}"',
+        "__global__ void k() {{ }} // {}\n",
+        "\n{}\n",
+        "…{}…",
+    ]
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(st.data())
+def test_no_planted_key_survives(shape, data):
+    secret = data.draw(SHAPES[shape])
+    text = data.draw(PLACES).format(secret)
+
+    shown = redact(text)
+
+    assert secret not in shown
+    # Nor does a usable piece of it: its last twelve characters.
+    assert secret[-12:] not in shown
+    assert MASK in shown
+
+
+@given(st.lists(st.sampled_from(sorted(SHAPES)), min_size=1, max_size=4), st.data())
+def test_several_keys_in_one_text_all_go(shapes, data):
+    secrets = [data.draw(SHAPES[shape]) for shape in shapes]
+
+    shown = redact(" and ".join(secrets))
+
+    assert not [s for s in secrets if s in shown]
+
+
+FRAGMENTS = {
+    "stars": "sk-ab***yz",
+    "many stars": "sk-proj-********************************WxYz",
+    "dots": "sk-ant-...abcd",
+    "ellipsis": "sk-ant-api03-Ab…wxyz",
+    "crosses": "sk-xxxxxxxxWxYz",
+}
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS.values(), ids=FRAGMENTS)
+@pytest.mark.parametrize("place", ["{}", "Incorrect API key provided: {}.", "key {} is disabled", '"{}"'])
+def test_what_a_provider_leaves_of_a_key_goes_too(fragment, place):
+    shown = redact(place.format(fragment))
+
+    assert fragment not in shown
+    assert fragment[-4:] not in shown
+
+
+ASSIGNED = ["api_key", "API-KEY", "openai_api_key", "client_secret", "password", "auth_token"]
+FORMS = ['{} = "{}"', "{}: '{}'", '"{}": "{}"', "{}={}", "export {}={}", "X-{}: {}"]
+
+
+@given(st.sampled_from(ASSIGNED), st.sampled_from(FORMS), body(24, WORD + "+/"))
+def test_an_assigned_secret_of_no_known_shape_goes(name, form, value):
+    shown = redact(form.format(name, value))
+
+    assert value not in shown
+    assert name in shown
+
+
+def test_a_quoted_password_with_spaces_and_escapes_goes():
+    assert redact(r'password = "correct horse \" battery"') == f'password = "{MASK}"'
+
+
+@given(st.sampled_from(["Bearer", "bearer", "Basic"]), body(30, WORD + "-._~+/"))
+def test_a_header_keeps_its_scheme_only(scheme, value):
+    assert redact(f"Authorization: {scheme} {value}") == f"Authorization: {scheme} {MASK}"
+
+
+@given(body(14), body(14))
+def test_credentials_in_a_url_go_and_the_host_stays(user, password):
+    assert redact(f"https://{user}:{password}@proxy.corp:3128/x") == f"https://{MASK}@proxy.corp:3128/x"
+
+
+@pytest.mark.parametrize(
+    "label", ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]
+)
+def test_a_private_key_block_goes_even_without_its_end(label):
+    block = f"-----BEGIN {label}-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASC\n"
+
+    assert redact(f"before\n{block}-----END {label}-----\nafter") == f"before\n{MASK}\nafter"
+    assert redact(f"before\n{block}") == f"before\n{MASK}"
+
+
+@pytest.mark.parametrize(
+    "name", ["MY_SERVICE_KEY", "DEPLOY_TOKEN", "DB_PASSWORD", "SIGNING_SECRET", "some_secret"]
+)
+@given(value=st.text(string.printable.strip(), min_size=12, max_size=40))
+def test_the_value_of_a_secret_variable_goes(name, value):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(name, value)
+
+        assert value not in redact(f"before {value} after").replace(MASK, "")
+
+
+def test_a_variable_that_names_a_file_or_is_short_is_no_secret(monkeypatch, tmp_path):
+    monkeypatch.setenv("SSL_KEY_FILE", "ordinary words here")
+    monkeypatch.setenv("MY_KEY", "short")
+    monkeypatch.setenv("MY_TOKEN_STORE", str(tmp_path))
+
+    text = f"ordinary words here, short, {tmp_path}"
+    assert redact(text) == text
+
+
+def test_a_key_that_was_loaded_goes(monkeypatch):
+    monkeypatch.setattr(redaction, "_loaded", set())
+    remember_secret("no shape at all")
+
+    assert redact("x no shape at all y") == f"x {MASK} y"
+
+
+def test_a_secret_is_found_with_its_kind_and_line_but_without_its_text():
+    text = "a\nb ghp_" + "a1" * 18
+
+    (secret,) = find_secrets(text)
+
+    assert (secret.kind, secret.line, text[secret.start :]) == ("GitHub token", 2, "ghp_" + "a1" * 18)
+    assert "a1a1" not in repr(secret)
+
+
+@given(st.text())
+def test_redaction_is_idempotent(text):
+    assert redact(redact(text)) == redact(text)
+
+
+@given(st.lists(st.sampled_from(sorted(SHAPES)), max_size=3), st.text(max_size=20), st.data())
+def test_positions_are_ordered_and_apart(shapes, between, data):
+    text = between.join([data.draw(SHAPES[s]) for s in shapes])
+
+    found = find_secrets(text)
+
+    for before, after in pairwise(found):
+        assert before.end <= after.start
+    assert all(0 <= s.start < s.end <= len(text) for s in found)
+
+
+KERNEL = r"""
+//! sha256(x: uint32[N, 16]) -> y: uint32[N, 8]
+//! sha256_blocks<<<ceil_div(N, 256), 256, 0x2000>>>(x, y, N)
+#include <cuda_bf16.h>
+__constant__ uint32_t K[4] = {0x428a2f98u, 0x71374491u, 0xb5c0fbcfu, 0xe9b5dba5u};
+__device__ const unsigned long long SEED = 0x9E3779B97F4A7C15ull, PRIME = 0xff51afd7ed558ccdULL;
+// commit 3f786850e387550fdab836ed7e6dc881de23001b, md5 d41d8cd98f00b204e9800998ecf8427e
+template <typename T, int HEAD_DIM, int BLOCK_M>
+__global__ void __launch_bounds__(256, 2) attention(const T* __restrict__ query, const T* __restrict__ key,
+                                                    const T* __restrict__ value, T* out, int num_tokens) {
+  extern __shared__ __align__(128) unsigned char smem[];
+  T* key_tile = reinterpret_cast<T*>(smem); T* token_ids = key_tile + 64 * HEAD_DIM;
+  int key_index = blockIdx.x * blockDim.x + threadIdx.x, token = key_index / HEAD_DIM;
+  const int max_tokens_per_block = 1234567890123456;
+  const char* secret_sauce = nullptr; bool is_masked = key_index >= num_tokens;
+  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {%0, %1}, %2, %3, p, 1, 1, 0, 0;\n");
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1];");
+  sk_reduce<256>(smem); hf_transform(key_tile);
+  float per_token = accumulated_sum_0123456789; int n = sk-num_tokens_per_block2, m = sk-**pointer;
+  f(sk_args..., hf_args...); api_key_kernel<<<1, 1>>>();
+  xai_kernel: out[key_index] = __shfl_xor_sync(0xffffffffu, value[token], 16);
+}
+def reference(q, k, v, key_padding_mask=None, tokenizer="bert-base-uncased"):
+    token = k @ q.T   # basic attention, bearer of the mask: [..., None]
+    mask = x[..., 0]; sk = x[...]; key = a...b
+    return _ZN7cutlass6KernelINS_4gemm6kernel13GemmUniversalIN4cute5tupleIJiiiiEEE
+"""
+
+
+def test_a_kernel_is_unchanged():
+    assert redact(KERNEL) == KERNEL
+    assert find_secrets(KERNEL) == []
+
+
+NUMBERS = st.integers(0, 2**64 - 1).map(lambda n: f"0x{n:016X}ULL") | st.floats(allow_nan=False).map(
+    lambda f: f"{f!r}f"
+)
+NAMES = st.sampled_from(
+    ["key", "token", "x", "smem", "tile_k", "acc", "hash", "seed", "basic", "sk", "per_token"]
+)
+STATEMENTS = st.builds(
+    "    {} = {} + {}[{}];".format, NAMES, NUMBERS, NAMES, st.integers(0, 10**18)
+) | st.builds("    // {} {}".format, NAMES, st.binary(min_size=16, max_size=32).map(bytes.hex))
+
+
+@given(st.lists(STATEMENTS, max_size=12).map("\n".join))
+def test_generated_device_code_is_unchanged(source):
+    assert redact(source) == source
