@@ -1,8 +1,8 @@
 """Source to a loaded module: NVRTC, a content-addressed cache, CuPy's RawModule.
 
 The machine code is compiled here and handed to `cupy.RawModule(path=…)` rather than compiled by
-`RawModule(code=…)`: CuPy appends ``-ftz=true`` after the options that it is given, and NVRTC obeys the last one, so
-denormals would be flushed whatever we asked for; and its cache key knows nothing of headers.
+`RawModule(code=…)`: CuPy appends ``-ftz=true`` after the options that it is given, and NVRTC obeys the last
+one, so denormals would be flushed whatever we asked for; and its cache key knows nothing of headers.
 """
 
 from __future__ import annotations

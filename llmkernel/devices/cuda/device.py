@@ -24,6 +24,7 @@ from llmkernel.devices.base import (
 )
 from llmkernel.devices.cuda import compiler, facts, faults, memory, toolchain
 from llmkernel.devices.cuda.driver import (
+    EVENT_DEFAULT,
     NOT_READY,
     OUT_OF_MEMORY,
     STREAM_NON_BLOCKING,
@@ -33,7 +34,7 @@ from llmkernel.devices.cuda.driver import (
     require_driver,
 )
 from llmkernel.devices.cuda.launcher import PreparedPlan
-from llmkernel.devices.cuda.shared_filler import SharedFiller
+from llmkernel.devices.cuda.support import Support
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.errors import DeviceError, DeviceUnavailableError
 
@@ -79,13 +80,12 @@ class CudaDevice(Device):
             raise DeviceUnavailableError(reason)
         self.driver = require_driver()
         self.ordinal = ordinal
-        self.context = primary_context(ordinal)
-        self.context.make_current()
         self._limits = facts.device_limits(self.driver, ordinal)
-        self._stream = self.driver.handle("cuStreamCreate", STREAM_NON_BLOCKING)
         self._arena = memory.Arena(self.driver, seed=ordinal)
-        self._events = [self.driver.handle("cuEventCreate", 0) for _ in range(2)]
         self._is_lost = False
+        # Made with the context, by the first call that needs it: limits and versions do not.
+        self._stream = 0
+        self._events: list[int] = []
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
@@ -103,8 +103,8 @@ class CudaDevice(Device):
         if driver.version()[0] < nvrtc[0]:
             have, need = driver.version()[0], nvrtc[0]
             return (
-                f"The NVIDIA driver supports CUDA {have} and NVRTC is of CUDA {need}: update the driver, or install "
-                f"the packages for CUDA {have}."
+                f"The NVIDIA driver supports CUDA {have} and NVRTC is of CUDA {need}: update the driver, "
+                f"or install the packages for CUDA {have}."
             )
         return None
 
@@ -119,7 +119,8 @@ class CudaDevice(Device):
     def compile(self, source: str, kernels: Sequence[str], *, arch: str | None = None) -> Module:
         """Compile with NVRTC and load through `cupy.RawModule`.
 
-        For an `arch` other than the device's own nothing is loaded: such a module has resources, and cannot run.
+        For an `arch` other than the device's own nothing is loaded: such a module has resources, and cannot
+        run.
         """
         target = arch or self._limits.arch
         compiled = compiler.compile_cached(source, tuple(kernels), target)
@@ -141,7 +142,7 @@ class CudaDevice(Device):
         )
 
     def occupancy(self, module: Module, plan: LaunchPlan) -> dict[str, KernelResources]:
-        """Return `module.resources` of the launched kernels with the occupancy that `plan` gives them (0 to 1)."""
+        """Return the resources of the launched kernels, with the occupancy (0 to 1) that `plan` gives."""
         loaded = self._loaded(module)
         prepared = PreparedPlan(self.driver, loaded.functions, plan, self._limits)
         found: dict[str, KernelResources] = {}
@@ -157,7 +158,18 @@ class CudaDevice(Device):
         self, module: Module, plan: LaunchPlan, images: Mapping[str, Image], options: ExecutionOptions
     ) -> Execution:
         """Run `plan` once; each kernel is waited for, so that a fault names it."""
+        return self.execute_many(module, plan, [images], options)[0]
+
+    def execute_many(
+        self,
+        module: Module,
+        plan: LaunchPlan,
+        runs: Sequence[Mapping[str, Image]],
+        options: ExecutionOptions,
+    ) -> list[Execution]:
+        """Run `plan` once for each mapping in `runs` over one load of the module, up to the first fault."""
         self._make_current()
+        executions: list[Execution] = []
         try:
             with ExitStack() as stack:
                 loaded = self._loaded(module)
@@ -165,36 +177,30 @@ class CudaDevice(Device):
                     loaded = compiler.load_fresh(self.driver, module.handle.compiled.binary)
                     stack.callback(self._unload, loaded)
                 prepared = PreparedPlan(self.driver, loaded.functions, plan, self._limits)
-                places = self._arena.place(images, [b.name for b in plan.buffers])
-                for name, address in places.items():
-                    memory.upload(self.driver, address, images[name], self._stream)
-                if options.dirties_shared:
-                    self._filler.fill(options.seed, self._stream)
-                execution = self._run(prepared, module, images, places, options)
-                if not self._is_lost:
-                    for name, address in places.items():
-                        memory.download(self.driver, images[name], address)
-                return execution
+                for images in runs:
+                    executions.append(self._execute(module, prepared, images, options))
+                    if executions[-1].fault is not None:
+                        break
         except DriverError as error:
             if error.code != OUT_OF_MEMORY and not error.is_context_lost:
                 raise
             self._is_lost = self._is_lost or error.is_context_lost
-            return Execution(0.0, faults.fault_from_error(error, "", module.source))
-
-    def execute_many(
-        self,
-        module: Module,
-        plan: LaunchPlan,
-        images_list: Sequence[Mapping[str, Image]],
-        options: ExecutionOptions,
-    ) -> list[Execution]:
-        """Run `plan` once for each set of images, ending after a fault that lost the context."""
-        executions: list[Execution] = []
-        for images in images_list:
-            executions.append(self.execute(module, plan, images, options))
-            if self._is_lost:
-                break
+            executions.append(Execution(0.0, faults.fault_from_error(error, "", module.source)))
         return executions
+
+    def _execute(
+        self, module: Module, prepared: PreparedPlan, images: Mapping[str, Image], options: ExecutionOptions
+    ) -> Execution:
+        places = self._arena.place(images, [b.name for b in prepared.plan.buffers])
+        for name, address in places.items():
+            memory.upload(self.driver, address, images[name], self._stream)
+        if options.dirties_shared:
+            self._support.fill_shared(options.seed, self._stream)
+        execution = self._run(prepared, module, images, places, options)
+        if not self._is_lost:
+            for name, address in places.items():
+                memory.download(self.driver, images[name], address)
+        return execution
 
     def sampler(self, module: Module, plan: LaunchPlan, draws: Sequence[Mapping[str, Bytes]]) -> Sampler:
         """Prepare timing of `plan` over at least one draw of its inputs."""
@@ -205,23 +211,24 @@ class CudaDevice(Device):
 
     def caller(self, candidate: Any, domain: Any) -> Callable[..., Any]:
         """Return the accepted kernel as a callable over NumPy, CuPy or torch arrays, as `domain` says."""
-        from llmkernel.devices.cuda.caller import CudaCaller
+        from llmkernel.devices.cuda.caller import make_caller
 
-        return CudaCaller(candidate, domain)
+        return make_caller(candidate, domain, self.ordinal)
 
     def close(self) -> None:
         """Free everything; nothing can be freed in a lost context, which ends with the process."""
-        if self._is_lost:
+        if self._is_lost or not self._stream:
             return
         self._make_current()
         self._arena.free()
         for event in self._events:
             self.driver.call("cuEventDestroy_v2", event)
         self.driver.call("cuStreamDestroy_v2", self._stream)
+        self._stream, self._events = 0, []
 
     @functools.cached_property
-    def _filler(self) -> SharedFiller:
-        return SharedFiller(self.driver, self._limits)
+    def _support(self) -> Support:
+        return Support(self.driver, self._limits)
 
     def _make_current(self) -> None:
         if self._is_lost:
@@ -229,7 +236,10 @@ class CudaDevice(Device):
                 "The CUDA context of this process was lost to an earlier fault.",
                 next_step="Start a new evaluation worker.",
             )
-        self.context.make_current()
+        primary_context(self.ordinal).make_current()
+        if not self._stream:
+            self._stream = self.driver.handle("cuStreamCreate", STREAM_NON_BLOCKING)
+            self._events = [self.driver.handle("cuEventCreate", EVENT_DEFAULT) for _ in range(2)]
 
     def _loaded(self, module: Module) -> compiler.LoadedModule:
         loaded: compiler.LoadedModule | None = module.handle.loaded
@@ -291,7 +301,7 @@ class CudaDevice(Device):
             return 0.0, kernel, error
 
     def _wait(self, deadline: float) -> None:
-        """Wait for the stream; `TimeoutError` after the deadline, since a blocking wait could not be ended."""
+        """Wait for the stream; `TimeoutError` after the deadline. A blocking wait could not be ended."""
         query = self.driver.raw["cuStreamQuery"]
         spin_until = time.monotonic() + _SPIN_SECONDS
         while True:

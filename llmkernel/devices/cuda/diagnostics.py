@@ -131,7 +131,7 @@ def _inside_header(file: str, message: str, block: list[str], source: str) -> Di
 
 
 def _responsible_include(file: str, source: str) -> tuple[str, int] | None:
-    """Return the include of the candidate that most likely led to `file`: itself, or its folder, or the last one."""
+    """Return the candidate's include that led to `file`, as far as can be told: name and line."""
     includes = [(m[1], source.count("\n", 0, m.start(1)) + 1) for m in _INCLUDE.finditer(source)]
     for name, line in includes:
         if file.endswith(name):

@@ -10,7 +10,7 @@ import ctypes
 import functools
 import sys
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from typing import Any
+from typing import Any, Self
 
 from llmkernel.errors import DeviceError
 
@@ -66,7 +66,7 @@ class DriverError(DeviceError):
         super().__init__(
             f"The CUDA driver refused {call}: {description} ({name}).",
             received=f"CUresult {code}",
-            next_step="Run `llmkernel doctor`; `nvidia-smi` shows whether the GPU is healthy and has free memory.",
+            next_step="Run `llmkernel doctor`; `nvidia-smi` shows the GPU's health and free memory.",
         )
         self.code = code
         self.name = name
@@ -267,7 +267,7 @@ class Context:
         """Make it this thread's current context."""
         self.driver.call("cuCtxSetCurrent", self.handle)
 
-    def __enter__(self) -> Context:
+    def __enter__(self) -> Self:
         self.driver.call("cuCtxPushCurrent_v2", self.handle)
         return self
 

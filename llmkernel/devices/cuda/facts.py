@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 from typing import Any
 
 from llmkernel.devices.base import DeviceLimits
@@ -88,8 +89,7 @@ def gpu_state(driver: Driver, ordinal: int) -> dict[str, str]:
     handle = _nvml_handle(driver, ordinal)
     if handle is None:
         return {}
-    import pynvml
-
+    pynvml: Any = importlib.import_module("pynvml")
     state: dict[str, str] = {}
     queries = {
         "driver": lambda: _text(pynvml.nvmlSystemGetDriverVersion()),
@@ -109,22 +109,20 @@ def gpu_state(driver: Driver, ordinal: int) -> dict[str, str]:
 @functools.cache
 def _nvml_handle(driver: Driver, ordinal: int) -> Any | None:
     try:
-        import pynvml
-
+        pynvml: Any = importlib.import_module("pynvml")
+    except ImportError:
+        return None
+    try:
         pynvml.nvmlInit()
         # NVML counts all GPUs, CUDA the visible ones: only the bus id names the same one to both.
         bus = ctypes.create_string_buffer(32)
         driver.call("cuDeviceGetPCIBusId", bus, len(bus), ordinal)
         return pynvml.nvmlDeviceGetHandleByPciBusId(bus.value)
-    except ImportError:
-        return None
     except pynvml.NVMLError:
         return None
 
 
 def _module_version(name: str) -> str:
-    import importlib
-
     try:
         return str(getattr(importlib.import_module(name), "__version__", ""))
     except ImportError:

@@ -37,7 +37,7 @@ _FAULTS = {
 }
 _TRAP = re.compile(r"__trap\s*\(|\btrap;")
 _ASSERTION = re.compile(
-    r"(?P<file>[^\s:]*):(?P<line>\d+): .*?block: \[(?P<block>\d+,\d+,\d+)\], thread: \[(?P<thread>\d+,\d+,\d+)\] "
+    r":(?P<line>\d+): .*?block: \[(?P<block>\d+,\d+,\d+)\], thread: \[(?P<thread>\d+,\d+,\d+)\] "
     r"Assertion `(?P<text>.*?)` failed"
 )
 
@@ -82,8 +82,8 @@ class Printed:
 def captured_output(*, is_wanted: bool) -> Iterator[Printed]:
     """Collect what the driver writes to file descriptors 1 and 2, up to 64 KiB.
 
-    The driver prints with C's stdio, behind Python's back: only the descriptors can be redirected. Not for use while
-    other threads write to standard output.
+    The driver prints with C's stdio, behind Python's back: only the descriptors can be redirected. Not for
+    use while other threads write to standard output.
     """
     printed = Printed()
     if not is_wanted or sys.platform == "win32":

@@ -1,8 +1,8 @@
 """The headers that NVRTC is handed in memory, and why others cannot be included.
 
 NVRTC has neither a C library nor a C++ one. Each name in `EMPTY_HEADERS` becomes an empty file (the prelude,
-`llmkernel_prelude.h`, already declares what kernels use of it), so that one candidate compiles under NVRTC and nvcc.
-Nothing is written to disk: in-memory headers come before every ``-I`` directory.
+`llmkernel_prelude.h`, already declares what kernels use of it), so that one candidate compiles under NVRTC
+and nvcc. Nothing is written to disk: in-memory headers come before every ``-I`` directory.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ _PREFIXES = (
         "cub/device/",
         "cub's device-wide algorithms are called from the host: use cub/block/ or cub/warp/ headers",
     ),
-    ("cutlass/", "CUTLASS is not shipped: write the tile loop with mma.h, or include llmkernel.cuh"),
-    ("cute/", "CUTLASS is not shipped: write the tile loop with mma.h, or include llmkernel.cuh"),
+    ("cutlass/", "CUTLASS is not shipped: use mma.h or llmkernel.cuh"),
+    ("cute/", "CUTLASS is not shipped: use mma.h or llmkernel.cuh"),
     ("curand", "cuRAND's device headers are not shipped: write a counter-based generator such as Philox"),
     ("cublas", "library calls run on the host: a candidate holds kernels only"),
     ("cudnn", "library calls run on the host: a candidate holds kernels only"),
@@ -152,8 +152,8 @@ def explain_include(name: str) -> str:
 
     Examples
     --------
-    >>> explain_include("iostream")
-    '<iostream> cannot be used in a kernel: it is host code: device code prints with printf and stops with __trap().'
+    >>> explain_include("cutlass/gemm.h")
+    '<cutlass/gemm.h> cannot be used in a kernel: CUTLASS is not shipped: use mma.h or llmkernel.cuh.'
     """
     from llmkernel.devices.cuda.toolchain import include_directories
 
@@ -166,5 +166,5 @@ def explain_include(name: str) -> str:
         return f"<{name}> is installed but does not compile under NVRTC."
     for prefixes, wheel in _WHEELS:
         if name.startswith(prefixes):
-            return f"<{name}> is not installed here: `pip install {wheel}` brings the CUDA headers of that family."
-    return f"<{name}> does not exist here: a candidate may include CUDA's device headers, cuda/std/… and cub/block/…."
+            return f"<{name}> is not installed here: `pip install {wheel}` brings it."
+    return f"<{name}> does not exist here: include CUDA's device headers, cuda/std/… or cub/block/…."

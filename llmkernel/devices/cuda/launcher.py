@@ -1,4 +1,4 @@
-"""Launches a plan through `cuLaunchKernelEx`: parameters are packed once, only addresses change from call to call."""
+"""Launches a plan through `cuLaunchKernelEx`: parameters are packed once, only addresses change a call."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ class PreparedPlan:
             raise _limit(launch, "blocks a cluster", size, limits.max_cluster_size, "Use a smaller cluster.")
         if any(grid % cluster for grid, cluster in zip(launch.grid, launch.cluster, strict=True)):
             raise LaunchError(
-                f"line {launch.line}: the grid {launch.grid} is not a multiple of the cluster {launch.cluster}.",
+                f"line {launch.line}: the grid {launch.grid} is no multiple of the cluster {launch.cluster}.",
                 line=launch.line,
                 next_step="Round the grid up to whole clusters and let the extra blocks do nothing.",
             )

@@ -16,8 +16,8 @@ _MAX_SHIFT = 16
 class Arena:
     """One allocation that grows, with images placed anew for every execution.
 
-    Between executions the order and the addresses of the buffers change, so that a kernel that keeps an address
-    from the last call, or relies on which array lies behind which, is seen.
+    Between executions the order and the addresses of the buffers change, so that a kernel that keeps an
+    address from the last call, or relies on which array lies behind which, is seen.
     """
 
     def __init__(self, driver: Driver, seed: int = 0) -> None:

@@ -13,7 +13,7 @@ from llmkernel.devices.cuda import headers, toolchain
 from llmkernel.devices.cuda.diagnostics import SOURCE_NAME, clean_log, parse_log, parse_resources
 from llmkernel.errors import DeviceUnavailableError
 
-# NVRTC names the program after a folder that does not exist: it would search the folder of a real one for includes.
+# A folder that does not exist: NVRTC searches the program's own for includes.
 _PROGRAM = f"/llmkernel/{SOURCE_NAME}"
 _VERBOSE = re.compile(r"^ ?ptxas (info|\.) .*\n?", re.MULTILINE)
 _REMARK = re.compile(r"^Remark: .*\n?", re.MULTILINE)
@@ -108,7 +108,7 @@ def compile_with_nvrtc(source: str, kernels: Sequence[str], arch: str) -> Binary
     if version is None:
         raise DeviceUnavailableError(
             "NVRTC, the CUDA compiler library, is not installed.",
-            next_step="pip install cuda-bindings nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cuda-crt",
+            next_step="pip install 'llmkernel[cuda]'",
         )
     from cuda.bindings import nvrtc
 

@@ -37,8 +37,8 @@ _MAX_BOX, _MAX_RANK = 256, 5
 def check_tensor_map(buffer: Buffer, argument: TensorMapArgument, line: int) -> None:
     """Raise `LaunchError` for what TMA cannot describe.
 
-    The rules are those of `cuTensorMapEncodeTiled`: rank 1 to 5, at most 256 elements an axis of the box, rows and
-    inner boxes of whole 16 bytes, inner boxes no wider than the swizzle.
+    The rules are those of `cuTensorMapEncodeTiled`: rank 1 to 5, at most 256 elements an axis of the box,
+    rows and inner boxes of whole 16 bytes, inner boxes no wider than the swizzle.
     """
     dtype = DTYPES[buffer.dtype]
     shape, box = buffer.shape, argument.box
@@ -126,6 +126,6 @@ def encode_tensor_map(
             f"line {line}: the driver refused tensor_map({buffer.name}).",
             line=line,
             rule="the address is a multiple of 16 bytes",
-            received=f"address {address:#x}, {buffer.dtype}{list(buffer.shape)}, box={argument.box}: {error.name}",
+            received=f"{error.name}; address {address:#x}, shape {buffer.shape}, box {argument.box}",
             next_step="Guard the launch with `when tma_ok(...)` and give a branch without TMA.",
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 from llmkernel.errors import UsageError
 
 _PROBE = "cuda_fp16.h"
-# From this compute capability on, every architecture has a variant with its own instructions: sm_90a, sm_100a…
+# From this compute capability on, each architecture has a variant with instructions of its own: sm_90a…
 _FIRST_SPECIFIC = 90
 
 
@@ -59,9 +59,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 def include_directories() -> tuple[Path, ...]:
     """Return the directories that hold the CUDA headers, most specific first.
 
-    Looked for in this order: the `nvidia-cuda-*` wheels, the conda environment, ``CUDA_PATH`` and ``CUDA_HOME``,
-    the usual places of a toolkit. The CCCL headers (``cuda/std``, ``cub``) may come from another place than
-    ``cuda_fp16.h``, but never a second copy of either.
+    Looked for in this order: the `nvidia-cuda-*` wheels, the conda environment, ``CUDA_PATH`` and
+    ``CUDA_HOME``, the usual places of a toolkit. The CCCL headers (``cuda/std``, ``cub``) may come from
+    another place than ``cuda_fp16.h``, but never a second copy of either.
     """
     roots = [path for path in _candidate_roots() if path.is_dir()]
     chosen: list[Path] = []
