@@ -112,26 +112,16 @@ class CpuDevice(Device):
         return self.execute_many(module, plan, [images], options)[0]
 
     def execute_many(
-        self,
-        module: Module,
-        plan: LaunchPlan,
-        images_list: Sequence[Mapping[str, Image]],
-        options: ExecutionOptions,
+        self, module: Module, plan: LaunchPlan, runs: Sequence[Mapping[str, Image]], options: ExecutionOptions
     ) -> list[Execution]:
-        """Run `plan` over each set of images, one after another, in one process and one load of the module.
+        """Run `plan` once for each mapping in `runs`, in one process; see `Device.execute_many`.
 
-        What a kernel keeps in `__device__` variables is there in the next execution. `options.timeout_seconds`
-        is for all of them together.
-
-        Returns
-        -------
-        list of Execution
-            One for each set; all from the first fault on carry that fault. What was printed is in the first.
+        What was printed is in the first `Execution`.
         """
         check_limits(plan, self.limits())
         built = module.handle
         assert isinstance(built, BuiltModule)
-        return execute_in_runner(built, plan, images_list, options)
+        return execute_in_runner(built, plan, runs, options)
 
     def sampler(self, module: Module, plan: LaunchPlan, draws: Sequence[Mapping[str, Bytes]]) -> Sampler:
         """Prepare timing: wall time inside the runner, which says nothing about a GPU."""

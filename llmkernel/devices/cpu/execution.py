@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from llmkernel.devices.base import DeviceLimits, Execution, ExecutionOptions, Fault, Image
 from llmkernel.devices.cpu.build import BuiltModule
@@ -19,36 +19,52 @@ MAX_BUFFERS = 2048
 def execute_in_runner(
     module: BuiltModule,
     plan: LaunchPlan,
-    images_list: Sequence[Mapping[str, Image]],
+    runs: Sequence[Mapping[str, Image]],
     options: ExecutionOptions,
+    copied_back: Collection[str] | None = None,
 ) -> list[Execution]:
     """Run `plan` once over each set of images, one after another in one loaded module.
 
-    Every execution after a fault gets the same fault, and its images stay as they were.
+    Parameters
+    ----------
+    copied_back : collection of str, optional
+        Buffers whose images are updated; all by default.
+
+    Returns
+    -------
+    list of Execution
+        One for each run up to the first fault. What was printed is in the first.
     """
-    if not images_list:
+    if not runs:
         return []
     try:
-        buffers = BufferFile(plan, images_list)
+        buffers = BufferFile(plan, runs)
     except (OSError, OverflowError, ValueError) as error:
-        fault = Fault("out_of_memory", f"The buffers of the run do not fit into memory: {error}.")
-        return [Execution(0.0, fault) for _ in images_list]
+        return [
+            Execution(0.0, Fault("out_of_memory", f"The buffers of the run do not fit into memory: {error}."))
+        ]
+    names = {buffer.name for buffer in plan.buffers} if copied_back is None else copied_back
     with buffers:
-        job = encode_job(module.library, plan, buffers.slots, options, options.timeout_seconds)
-        result = run_runner(module.runner, job, buffers.file, options.timeout_seconds)
+        job = encode_job(module.library, plan, buffers.slots, options)
+        # Every run has the whole time, and so has loading.
+        result = run_runner(module.runner, job, buffers.file, options.timeout_seconds * (len(runs) + 1))
         reader = FaultReader(plan, buffers, module.library.read_bytes(), options.timeout_seconds)
         elapsed = {r.execution: r.elapsed_ms for r in result.reports if r.type == ReportType.DONE}
         fault = reader.read(result)
-        executions = []
-        for i in range(len(images_list)):
-            # A forged or missing report changes nothing: what counts is the memory, read after the process is gone.
-            if i not in elapsed and fault is None:
-                fault = Fault("worker_died", "The run ended before it was complete.")
-            own = None if i in elapsed else fault
-            overrun = buffers.copy_back(i)
+        executions: list[Execution] = []
+        for i in range(len(runs)):
+            # Reports can be forged or missing; memory is read by this process, after the runner is gone.
+            own = (
+                None
+                if i in elapsed
+                else fault or Fault("worker_died", "The run ended before it was complete.")
+            )
+            overrun = buffers.copy_back(i, names)
             if overrun is not None and own is None:
                 own = reader.overrun(*overrun)
-            executions.append(Execution(elapsed.get(i, 0.0), own, result.printed if i == 0 else ""))
+            executions.append(Execution(elapsed.get(i, 0.0), own, "" if executions else result.printed))
+            if own is not None:
+                break
         return executions
 
 
@@ -77,8 +93,8 @@ def _problem(launch: KernelLaunch, limits: DeviceLimits) -> tuple[str, str] | No
         n > most or n < 1 for n, most in zip(launch.block, limits.max_block, strict=True)
     ):
         return (
-            f"a block has at most {limits.max_threads_per_block} threads, and {limits.max_block} along x, y, z",
-            (f"block {launch.block}"),
+            f"a block has at most {limits.max_threads_per_block} threads, {limits.max_block} along x, y, z",
+            f"block {launch.block}",
         )
     if any(n > most or n < 1 for n, most in zip(launch.grid, limits.max_grid, strict=True)):
         return f"a grid has at most {limits.max_grid} blocks along x, y, z", f"grid {launch.grid}"

@@ -7,9 +7,9 @@ from typing import Any
 
 from llmkernel.devices.base import Fault
 from llmkernel.devices.cpu.lines import source_line
-from llmkernel.devices.cpu.memory import SLOT_BYTES, SLOTS_BASE, STACKS_BASE, BufferFile, Slot
+from llmkernel.devices.cpu.memory import STACKS_BASE, BufferFile, Slot
 from llmkernel.devices.cpu.process import Report, ReportType, RunnerResult
-from llmkernel.devices.plan import LaunchPlan, PointerArgument
+from llmkernel.devices.plan import LaunchPlan
 from llmkernel.problem.dtypes import DTYPES
 
 _STACKS_END = STACKS_BASE + (1 << 40)
@@ -72,24 +72,28 @@ class FaultReader:
         details: dict[str, Any] = {"line": report.line} if report.line else {}
         if report.other_line:
             details["other_line"] = report.other_line
-        if kind == ReportType.TRAP:
-            return self._fault(report, "trap", f"{report.text} at line {report.line}.", **details)
-        if kind == ReportType.OUT_OF_MEMORY:
-            return self._fault(report, "out_of_memory", f"{report.text}.")
         if kind == ReportType.DEADLOCK:
             return self._deadlock(report, details)
-        if kind == ReportType.DIVERGENT_BARRIER:
-            text = f"Threads of one block wait at different barriers, lines {report.line} and {report.other_line}."
-            return self._fault(report, "invalid_synchronization", text, **details)
-        if kind == ReportType.DIVERGENT_COLLECTIVE:
-            text = f"Lanes of one warp meet in different warp functions, lines {report.line} and {report.other_line}."
-            return self._fault(report, "invalid_synchronization", text, **details)
-        if kind == ReportType.LANE_OUTSIDE_MASK:
-            text = f"Line {report.line}: a lane calls a warp function with a mask (0x{report.address:08x}) that leaves it out."
-            return self._fault(report, "invalid_synchronization", text, mask=report.address, **details)
-        if kind == ReportType.SHARED_OVERRUN:
-            text = f"A kernel wrote {report.address} bytes past the end of its dynamic shared memory."
-            return self._fault(report, "illegal_address", text, byte_offset=report.address, memory="shared")
+        lines = f"lines {report.line} and {report.other_line}"
+        match kind:
+            case ReportType.TRAP:
+                return self._fault(report, "trap", f"{report.text} at line {report.line}.", **details)
+            case ReportType.OUT_OF_MEMORY:
+                return self._fault(report, "out_of_memory", f"{report.text}.")
+            case ReportType.DIVERGENT_BARRIER:
+                text = f"Threads of one block wait at different barriers, {lines}."
+                return self._fault(report, "invalid_synchronization", text, **details)
+            case ReportType.DIVERGENT_COLLECTIVE:
+                text = f"Lanes of one warp meet in different warp functions, {lines}."
+                return self._fault(report, "invalid_synchronization", text, **details)
+            case ReportType.LANE_OUTSIDE_MASK:
+                mask = f"0x{report.address:08x}"
+                text = f"Line {report.line}: a lane calls a warp function whose mask, {mask}, leaves it out."
+                return self._fault(report, "invalid_synchronization", text, mask=report.address, **details)
+            case ReportType.SHARED_OVERRUN:
+                text = f"A kernel wrote {report.address} bytes past the end of its dynamic shared memory."
+                at = {"byte_offset": report.address, "memory": "shared"}
+                return self._fault(report, "illegal_address", text, **at)
         return self._fault(report, "launch_failed", f"{report.text or 'The run could not start'}.")
 
     def _deadlock(self, report: Report, details: dict[str, Any]) -> Fault:
@@ -138,7 +142,7 @@ class FaultReader:
         address = report.address
         details["address"] = f"0x{address:x}"
         if report.code == _SI_KERNEL and address == 0:
-            text = f"A kernel accessed a vector that is not aligned to its size, or an address that cannot be{where}."
+            text = f"A kernel accessed a vector that is not aligned to its size{where}."
             return self._fault(report, "misaligned_address", text, **details)
         if STACKS_BASE <= address < _STACKS_END:
             text = f"A thread's local arrays or calls need more than its stack{where}."
@@ -152,11 +156,11 @@ class FaultReader:
             )
         slot = self._buffers.find(report.execution, address)
         if slot is None:
-            in_slots = SLOTS_BASE <= address
             text = f"A kernel accessed memory that belongs to no argument{where}."
-            return self._fault(report, "illegal_address", text, **details, is_far=in_slots)
+            return self._fault(report, "illegal_address", text, **details)
         details |= self._element(slot, address - slot.payload_address)
-        text = f"A kernel accessed element {details['element']} of `{slot.name}`, which has {details['size']}{where}."
+        element, size = details["element"], details["size"]
+        text = f"A kernel accessed element {element} of `{slot.name}`, which has {size}{where}."
         return self._fault(report, "illegal_address", text, **details)
 
     # -- parts --
@@ -195,12 +199,3 @@ class FaultReader:
             if line:
                 text += f", one was at line {line}"
         return text + ". A loop that waits for another block or thread may never see it."
-
-    def pointers(self) -> set[str]:
-        """Return the buffers that launches are given."""
-        return {
-            a.buffer
-            for launch in self._plan.launches
-            for a in launch.arguments
-            if isinstance(a, PointerArgument)
-        }

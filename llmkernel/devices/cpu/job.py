@@ -45,7 +45,6 @@ def encode_job(
     plan: LaunchPlan,
     slots: Sequence[Sequence[Slot]],
     options: ExecutionOptions,
-    timeout_seconds: float,
 ) -> bytes:
     """Return the job that executes `plan` once for each row of `slots`."""
     threads = max((_count(launch.block) for launch in plan.launches), default=1)
@@ -55,13 +54,17 @@ def encode_job(
     shared = sum(slot.mapped_bytes for row in slots for slot in row)
     out = _Writer(bytearray())
     out.text(str(library))
-    out.numbers(max(int(timeout_seconds * 1e6), 1), _ORDERS[options.thread_order], options.seed & _MASK)
+    out.numbers(
+        max(int(options.timeout_seconds * 1e6), 1), _ORDERS[options.thread_order], options.seed & _MASK
+    )
     # Zero means that shared memory is left alone.
     out.numbers((options.seed * 2 + 1) & _MASK if options.dirties_shared else 0)
     out.numbers(workers, threads, STACKS_BASE)
     # Address space, private memory, processor seconds: generous, so that only runaways meet them.
     out.numbers(
-        shared + stacks + 2 * _HEAP_BYTES, stacks + _HEAP_BYTES, int(timeout_seconds * MAX_WORKERS) + 2
+        shared + stacks + 2 * _HEAP_BYTES,
+        stacks + _HEAP_BYTES,
+        int(options.timeout_seconds * len(slots) * MAX_WORKERS) + 2,
     )
     out.numbers(len(slots), len(plan.buffers), len(plan.launches))
     index = {buffer.name: i for i, buffer in enumerate(plan.buffers)}

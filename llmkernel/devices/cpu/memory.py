@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 
@@ -110,19 +111,20 @@ class BufferFile:
                 begin = slot.image_at + slot.image.offset
                 pages[begin : begin + slot.image.nbytes] = 0
 
-    def copy_back(self, execution: int) -> tuple[Slot, int] | None:
-        """Update the images of one execution.
+    def copy_back(self, execution: int, names: Collection[str]) -> tuple[Slot, int] | None:
+        """Update the images of one execution, those of the buffers `names`.
 
         Returns
         -------
         (Slot, int) or None
-            The first buffer around which bytes were changed, with the first such byte's offset from its payload.
+            The first buffer around which bytes were changed, with that byte's offset from its payload.
         """
         overrun: tuple[Slot, int] | None = None
         for slot in self.slots[execution]:
             pages = self._pages(slot)
             end = slot.image_at + slot.image.data.nbytes
-            slot.image.data[:] = pages[slot.image_at : end]
+            if slot.name in names:
+                slot.image.data[:] = pages[slot.image_at : end]
             for begin, part in ((0, pages[: slot.image_at]), (end, pages[end:])):
                 changed = np.flatnonzero(part != _CANARY)
                 if changed.size and overrun is None:
@@ -145,7 +147,7 @@ class BufferFile:
         if mapped is not None:
             mapped.close()
 
-    def __enter__(self) -> BufferFile:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

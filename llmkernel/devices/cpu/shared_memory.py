@@ -1,8 +1,8 @@
 """Rewriting of `extern __shared__`: the one declaration that no macro can express.
 
-Static shared memory is thread-local memory of the module, by a macro. Dynamic shared memory is one thread-local
-array of the runner, under whatever name and type a kernel declares it: the declaration keeps both and gets
-the array's symbol.
+Static shared memory is thread-local memory of the module, by a macro. Dynamic shared memory is one thread-
+local array of the runner, under whatever name and type a kernel declares it: the declaration keeps both and gets the
+array's symbol.
 """
 
 from __future__ import annotations

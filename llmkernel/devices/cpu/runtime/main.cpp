@@ -169,6 +169,7 @@ int main(int count, char** values) {
     loaded.address = (u64)info.dli_fbase;
     send(loaded);
     for (u64 execution = 0; execution < execution_count; execution++) {
+        start_timer(timeout_microseconds);
         const u64 begin = cpu_device_nanoseconds();
         for (u64 i = 0; i < launch_count; i++) {
             set_position((u32)execution, (u32)i);
