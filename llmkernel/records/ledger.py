@@ -8,6 +8,7 @@ into a fact.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,14 @@ class VerifiedLedger:
     Parameters
     ----------
     directory : path-like, optional
-        Default: ``verified`` in the user's cache directory.
+        Default: ``verified`` in the user's cache directory, which ``LLMKERNEL_CACHE_DIR`` overrides.
     """
 
     def __init__(self, directory: str | Path | None = None) -> None:
-        self.directory = Path(directory or platformdirs.user_cache_path("llmkernel") / "verified")
+        cache = os.environ.get("LLMKERNEL_CACHE_DIR") or platformdirs.user_cache_dir(
+            "llmkernel", appauthor=False
+        )
+        self.directory = Path(directory or Path(cache) / "verified")
 
     def contains(self, record: Record, environment: Mapping[str, Any]) -> bool:
         """Whether this very record was verified in this very environment by this version of the package."""

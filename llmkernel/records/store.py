@@ -286,7 +286,9 @@ def _unwritable(folder: Path, error: OSError) -> RecordError:
         else "records are kept in a writable directory",
         received=error.strerror or str(error),
         next_step=(
-            "Free some space" if is_full else "Make it writable, or choose another directory for records"
+            "Free some space"
+            if is_full
+            else "Make it writable, or choose another directory with LLMKernel.records_dir"
         )
         + ", then save again; what was there before is untouched.",
     )

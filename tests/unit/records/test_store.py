@@ -317,7 +317,7 @@ def test_a_directory_that_cannot_be_written_is_a_record_error(tmp_path):
     (tmp_path / "file").write_text("")
     store = RecordStore(tmp_path / "file" / "kernels", ledger=VerifiedLedger(tmp_path))
 
-    with pytest.raises(RecordError, match="choose another directory"):
+    with pytest.raises(RecordError, match="records_dir"):
         store.save(make_record(), SOURCE)
     assert store.find(make_record().key) is None
 
