@@ -42,6 +42,25 @@ class LLMKernel(Configurable):  # type: ignore[misc]
         min=1,
         help="Limit of one reply in tokens, reasoning included. None: the provider's default.",
     ).tag(config=True)
+    base_url = Unicode(
+        None,
+        allow_none=True,
+        help="Address of the provider's server. None: the provider's own, or its environment variable.",
+    ).tag(config=True)
+    connect_timeout_s = Float(10.0, help="Longest wait for a connection to a provider, in seconds.").tag(
+        config=True
+    )
+    read_timeout_s = Float(
+        300.0, help="Longest wait for the next piece of a reply, in seconds; reasoning may be silent."
+    ).tag(config=True)
+    max_retries = Int(
+        4,
+        min=0,
+        help="How often a request is sent again after a rate limit, an overload or a server's failure.",
+    ).tag(config=True)
+    max_wait_s = Float(
+        120.0, help="Longest single wait that a provider may ask for, in seconds; a longer one ends the cell."
+    ).tag(config=True)
     budget_usd = Float(
         None,
         allow_none=True,
@@ -83,7 +102,7 @@ class LLMKernel(Configurable):  # type: ignore[misc]
     ).tag(config=True)
     quiet = Bool(False, help="Show the final report only, no live output.").tag(config=True)
 
-    @validate("target", "tolerance", "timeout")  # type: ignore[untyped-decorator]
+    @validate("target", "tolerance", "timeout", "connect_timeout_s", "read_timeout_s", "max_wait_s")  # type: ignore[untyped-decorator]
     def _is_positive(self, proposal: Any) -> float | None:
         value: float | None = proposal["value"]
         if value is not None and not 0 < value < float("inf"):

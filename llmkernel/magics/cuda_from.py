@@ -10,7 +10,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from llmkernel.config import get_config
 from llmkernel.errors import UsageError
 from llmkernel.magics.namespace import collect_inputs, resolve_callable
-from llmkernel.magics.notebook import notebook_directory
+from llmkernel.magics.notebook import notebook_directory, notebook_path
 from llmkernel.magics.options import USAGE, CudaFromOptions, cuda_from_arguments, parse_options
 
 
@@ -56,7 +56,10 @@ class CudaFromMagics(Magics):  # type: ignore[misc]
             "baselines": baselines or None,
             "replay": options.replay,
             "records_dir": notebook_directory(self.shell) / Path(config.records_dir).expanduser(),
+            "notebook": notebook_path(self.shell),
             "timeout": options.timeout,
+            "budget_usd": config.budget_usd,
+            "config": config,
         }
         if options.show_prompt:
             _show_prompt(reference, cell, call)

@@ -98,6 +98,10 @@ ARGUMENTS = (
 
 USAGE = "%%cuda_from REFERENCE [options], and below it what the kernel should do"
 
+# Left to the provider, which has the configuration too: only what a line names makes a record of another one
+# unfit, and a model that was configured for one provider is not asked of another.
+_OF_THE_PROVIDER = ("provider", "model", "effort", "max_tokens")
+
 
 @dataclass(frozen=True)
 class CudaFromOptions:
@@ -146,8 +150,7 @@ def parse_options(magic: Callable[..., Any], line: str, config: LLMKernel) -> Cu
     given = vars(parsing.parse_line(magic, line))
     given["baseline"] = tuple(given["baseline"] or ())
     given["name"] = given["name"] or f"{given['reference'].rpartition('.')[2]}_cuda"
-    values: dict[str, Any] = {
-        field.name: getattr(config, field.name, None) if given[field.name] is None else given[field.name]
-        for field in fields(CudaFromOptions)
-    }
-    return CudaFromOptions(**values)
+    for field in fields(CudaFromOptions):
+        if given[field.name] is None and field.name not in _OF_THE_PROVIDER:
+            given[field.name] = getattr(config, field.name, None)
+    return CudaFromOptions(**given)

@@ -48,6 +48,9 @@ class CellOutput:
 
         accepted, record = self._accepted, kernel.record
         replies = [a.reply for a in self._attempts if a.reply is not None]
+        # A replayed kernel has no attempts; its record says who wrote it.
+        provider = record.provider if record is not None else self._provider
+        model = record.model if record is not None else replies[-1].model if replies else ""
         self._live.finish(
             report_bundle(
                 kernel.report,
@@ -55,8 +58,8 @@ class CellOutput:
                 attempts=self._attempts,
                 record=record.to_output(kernel.source) if record is not None else None,
                 origin=accepted.source if accepted else "generated",
-                provider=self._provider,
-                model=replies[-1].model if replies else "",
+                provider=provider,
+                model=model,
                 usage=accepted.usage if accepted else None,
                 cost_usd=accepted.cost_usd if accepted else None,
             )

@@ -10,6 +10,9 @@ import pytest
 
 from llmkernel.display.bundle import RECORD_MIME
 from llmkernel.errors import NotAcceptedError, UsageError
+from llmkernel.synthesis.events import Accepted
+
+from .conftest import REPORT
 
 
 def softmax(x, axis=-1):
@@ -57,11 +60,15 @@ def test_events_and_the_report_are_shown(run, synthesis, surface):
 
 
 def test_the_record_rides_in_the_output(run, synthesis, surface):
-    synthesis.result.record = SimpleNamespace(to_output=lambda source: {"source": source})
+    synthesis.result.record = SimpleNamespace(
+        to_output=lambda source: {"source": source}, provider="claude", model="claude-of-then"
+    )
+    synthesis.events = [Accepted(REPORT, "replayed")]
     run("%%cuda_from softmax --quiet\nx\n")
 
     assert surface.quiet == [True]
     assert surface.closed[0][RECORD_MIME] == {"source": synthesis.result.source}
+    assert "claude-of-then" in surface.closed[0]["text/plain"]
 
 
 def test_records_stand_beside_the_notebook(run, shell, synthesis, tmp_path):
@@ -69,7 +76,29 @@ def test_records_stand_beside_the_notebook(run, shell, synthesis, tmp_path):
     shell.run_line_magic("config", "LLMKernel.records_dir = 'kept/here'")
     run("%%cuda_from softmax\nx\n")
 
-    assert synthesis.calls[0][2]["records_dir"] == tmp_path / "kept" / "here"
+    options = synthesis.calls[0][2]
+    assert options["records_dir"] == tmp_path / "kept" / "here"
+    assert options["notebook"] == tmp_path / "a.ipynb"
+
+
+def test_the_configuration_goes_to_the_provider(run, shell, synthesis):
+    shell.run_line_magic("config", "LLMKernel.budget_usd = 0.5")
+    run("%%cuda_from softmax\nx\n")
+
+    options = synthesis.calls[0][2]
+    assert options["config"].budget_usd == options["budget_usd"] == 0.5
+
+
+def test_the_options_are_those_of_synthesize(run, synthesis, monkeypatch):
+    run("%%cuda_from softmax\nx\n")
+    monkeypatch.undo()
+    from inspect import signature
+
+    from llmkernel.synthesis.synthesize import preview, synthesize
+
+    (reference, intent, options) = synthesis.calls[0]
+    signature(synthesize).bind(reference, intent, **options)
+    signature(preview).bind(reference, intent, **options)
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,10 @@ def refusal(line):
 
 
 def test_defaults_come_from_the_configuration():
-    options = parse("softmax", attempts=7, device="cpu", replay="never", quiet=True, model="m", timeout=9.5)
+    options = parse("softmax", attempts=7, device="cpu", replay="never", quiet=True, timeout=9.5)
 
     assert (options.attempts, options.device, options.replay) == (7, "cpu", "never")
-    assert (options.quiet, options.model, options.timeout) == (True, "m", 9.5)
+    assert (options.quiet, options.timeout) == (True, 9.5)
     assert (options.reference, options.name, options.baseline, options.shapes) == (
         "softmax",
         "softmax_cuda",
@@ -36,6 +36,19 @@ def test_defaults_come_from_the_configuration():
         None,
     )
     assert options.show_prompt is False
+
+
+def test_what_belongs_to_the_provider_is_left_to_it():
+    options = parse(
+        "softmax --provider codex", provider="claude", model="one of claude's", effort="high", max_tokens=9
+    )
+
+    assert (options.provider, options.model, options.effort, options.max_tokens) == (
+        "codex",
+        None,
+        None,
+        None,
+    )
 
 
 def test_the_line_wins_over_the_configuration():
