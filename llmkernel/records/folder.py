@@ -72,6 +72,14 @@ def read_folder(folder: Path) -> RecordFiles:
     return RecordFiles(record, source)
 
 
+def mentions(folder: Path, key: str) -> bool:
+    """Whether the record's text holds `key`: most records of a directory need not be parsed to find one."""
+    try:
+        return key.encode() in read_file(_place(folder, RECORD_FILE), _LIMIT_BYTES)
+    except (OSError, RecordError):
+        return False
+
+
 def read_transcript(folder: Path) -> str:
     """Return the transcript, or an empty string where there is none."""
     try:

@@ -14,6 +14,7 @@ from llmkernel.records.folder import (
     RECORD_FILE,
     RecordFiles,
     history_folders,
+    mentions,
     read_folder,
     read_transcript,
     write_folder,
@@ -82,12 +83,13 @@ class RecordStore:
         """
         return self._read(self.folder(name))
 
-    def find(self, key: str, *, name: str | None = None) -> StoredRecord | None:
+    def find(
+        self, key: str, *, name: str | None = None, provider: str | None = None, model: str | None = None
+    ) -> StoredRecord | None:
         """Return the record of a problem.
 
-        Looks at what is in place first (at `name` before the others), then in the histories, newest first,
-        where edited versions are passed over. Folders that cannot be read are passed over too; `unreadable`
-        names them.
+        Looks at what is in place first (at `name` before the others), then in the histories, newest first, where
+        edited versions are passed over. Folders that cannot be read are passed over too; `unreadable` names them.
 
         Parameters
         ----------
@@ -95,18 +97,25 @@ class RecordStore:
             `llmkernel.records.record.record_key` of the problem.
         name : str, optional
             Preferred where several kernels solve the same problem.
+        provider, model : str, optional
+            Pass over the records of others.
         """
+
+        def fits(stored: StoredRecord) -> bool:
+            record = stored.record
+            return record.key == key and provider in (None, record.provider) and model in (None, record.model)
+
         folders = self._folders()
         if name is not None:
             preferred = self.folder(name)
             folders = tuple(sorted(folders, key=lambda folder: folder != preferred))
         for folder in folders:
-            found = self._read_quietly(folder)
-            if found is not None and found.record.key == key:
+            found = self._read_quietly(folder, key)
+            if found is not None and fits(found):
                 return found
         for folder in folders:
-            for found in self._history(folder):
-                if found.record.key == key and not found.is_edited:
+            for found in self._history(folder, key):
+                if fits(found) and not found.is_edited:
                     return found
         return None
 
@@ -251,19 +260,19 @@ class RecordStore:
             raise _unreadable(folder, error) from error
         return StoredRecord(files.record, files.source, folder, files.is_edited)
 
-    def _read_quietly(self, folder: Path) -> StoredRecord | None:
+    def _read_quietly(self, folder: Path, key: str = "") -> StoredRecord | None:
         try:
-            return self._read(folder)
+            return self._read(folder) if mentions(folder, key) else None
         except RecordError:
             return None
 
-    def _history(self, folder: Path) -> Iterator[StoredRecord]:
+    def _history(self, folder: Path, key: str = "") -> Iterator[StoredRecord]:
         try:
             versions = history_folders(folder)
         except OSError as error:
             raise _unreadable(folder, error) from error
         for version in versions:
-            found = self._read_quietly(version)
+            found = self._read_quietly(version, key)
             if found is not None:
                 yield replace(found, is_from_history=True, version=version.name)
 

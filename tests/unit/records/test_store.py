@@ -143,6 +143,18 @@ def test_the_named_kernel_is_preferred(store):
     assert store.find(make_record().key, name="missing").record.name == "a"
 
 
+def test_records_of_another_provider_or_model_can_be_passed_over(store):
+    first, first_source = version(1, provider="claude", model="a")
+    second, second_source = version(2, provider="codex", model="b")
+    store.save(first, first_source)
+    store.save(second, second_source)
+
+    assert store.find(first.key).source == second_source
+    assert store.find(first.key, provider="claude").source == first_source
+    assert store.find(first.key, provider="claude", model="b") is None
+    assert store.find(first.key, model="b").source == second_source
+
+
 def test_an_unreadable_folder_hides_no_other(store):
     store.save(make_record(name="good"), SOURCE)
     broken = store.save(make_record(name="broken"), SOURCE)
