@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from llmkernel.devices.base import DeviceLimits
@@ -91,7 +92,7 @@ def gpu_state(driver: Driver, ordinal: int) -> dict[str, str]:
         return {}
     pynvml: Any = importlib.import_module("pynvml")
     state: dict[str, str] = {}
-    queries = {
+    queries: dict[str, Callable[[], str]] = {
         "driver": lambda: _text(pynvml.nvmlSystemGetDriverVersion()),
         "sm clock": lambda: f"{pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)} MHz",
         "memory clock": lambda: f"{pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM)} MHz",
