@@ -69,7 +69,9 @@ def prepare(
         if layout == "misaligned":
             misalign[spec.name] = value.dtype.itemsize
         payloads[spec.name] = np.frombuffer(storage.tobytes(), np.uint8)
-        arguments.append(ArrayArgument(dtype_name(value.dtype), value.shape, strides, misalign.get(spec.name, 0)))
+        arguments.append(
+            ArrayArgument(dtype_name(value.dtype), value.shape, strides, misalign.get(spec.name, 0))
+        )
     plan = candidate.plan(arguments, limits)
     names = {b.name for b in plan.buffers if b.role in ("input", "inout")}
     return Prepared(plan, {k: v for k, v in payloads.items() if k in names}, misalign)
@@ -82,9 +84,16 @@ def shape_arguments(problem: Problem, candidate: Candidate, workload: Workload) 
         if isinstance(spec, ArraySpec):
             own = workload.family == "example"
             shape = tuple(example.shape) if own else tuple(d.evaluate(workload.sizes) for d in spec.dims)
-            declared = candidate.header.signature.inputs[i] if i < len(candidate.header.signature.inputs) else None
+            declared = (
+                candidate.header.signature.inputs[i] if i < len(candidate.header.signature.inputs) else None
+            )
             strides = None
-            if workload.layout == "strided" and _takes_strides(declared) and len(shape) > 1 and 0 not in shape:
+            if (
+                workload.layout == "strided"
+                and _takes_strides(declared)
+                and len(shape) > 1
+                and 0 not in shape
+            ):
                 steps = [int(np.prod(shape[k + 1 :], dtype=np.int64)) for k in range(len(shape))]
                 steps[-2], steps[-1] = 1, shape[-2]
                 strides = tuple(steps)

@@ -61,7 +61,11 @@ def _mean(draw: Draw, i: int) -> HostArray:
         return np.full_like(value, bool(np.count_nonzero(value) * 2 > value.size))
     with np.errstate(all="ignore"):
         finite = value[np.isfinite(value.astype(np.complex128 if np.iscomplexobj(value) else np.float64))]
-        centre = finite.astype(np.float64 if not np.iscomplexobj(finite) else np.complex128).mean() if finite.size else 0
+        centre = (
+            finite.astype(np.float64 if not np.iscomplexobj(finite) else np.complex128).mean()
+            if finite.size
+            else 0
+        )
         return np.full(value.shape, centre).astype(value.dtype)
 
 
@@ -84,7 +88,8 @@ def _copied_input(draws: Sequence[Draw]) -> str | None:
     for k, name in enumerate(names):
         copies = _passes(draws, lambda d, i, k=k: _as_result(d, i, k))  # type: ignore[misc]
         identity = all(
-            _as_result(d, i, k) is not None and np.array_equal(_as_result(d, i, k), t.at_dtype, equal_nan=_is_float(t))  # type: ignore[arg-type]
+            _as_result(d, i, k) is not None
+            and np.array_equal(_as_result(d, i, k), t.at_dtype, equal_nan=_is_float(t))  # type: ignore[arg-type]
             for d in draws
             for i, t in enumerate(d.expected.targets)
         )
@@ -100,6 +105,10 @@ def _is_float(target: Target) -> bool:
 def _as_result(draw: Draw, i: int, k: int) -> HostArray | None:
     value = draw.expected.inputs[k]
     target = draw.expected.targets[i]
-    if not isinstance(value, np.ndarray) or value.shape != target.at_dtype.shape or value.dtype != target.at_dtype.dtype:
+    if (
+        not isinstance(value, np.ndarray)
+        or value.shape != target.at_dtype.shape
+        or value.dtype != target.at_dtype.dtype
+    ):
         return None
     return value

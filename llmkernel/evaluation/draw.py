@@ -98,7 +98,11 @@ class Draw:
 
     def where(self) -> dict[str, Any]:
         """Return the workload as evidence."""
-        return {"workload": self.workload.label(), "sizes": dict(self.workload.sizes), "family": self.workload.family}
+        return {
+            "workload": self.workload.label(),
+            "sizes": dict(self.workload.sizes),
+            "family": self.workload.family,
+        }
 
 
 def examples(slot: Slot, flat: Any, count: int = 4) -> list[dict[str, Any]]:

@@ -56,7 +56,9 @@ def choose_device(device: str = "auto") -> str:
                 return name
             reasons[name] = reason
     raise DeviceUnavailableError(
-        "No device can run kernels here." if device == "auto" else f"The device {device!r} cannot be used here.",
+        "No device can run kernels here."
+        if device == "auto"
+        else f"The device {device!r} cannot be used here.",
         rule="a candidate is run before it is believed",
         received="; ".join(f"{k}: {v}" for k, v in reasons.items()),
         next_step="Run `llmkernel doctor` for what is missing.",
@@ -118,7 +120,10 @@ def evaluate(
     """
     if level not in ("quick", "full"):
         raise UsageError(
-            f"There is no level {level!r}.", rule="levels are quick and full", received=str(level), next_step="Use full."
+            f"There is no level {level!r}.",
+            rule="levels are quick and full",
+            received=str(level),
+            next_step="Use full.",
         )
     made, values = make_reference(reference, inputs)
     problem = make_problem(made, values, tolerance=tolerance)
@@ -163,12 +168,16 @@ def evaluate_problem(
     stage = on_stage or (lambda _: None)
     timing: Timing | None = None
     try:
-        finding, timing = _judge(judge, problem, level, stage, with_timing=with_timing, baselines=baselines or {})
+        finding, timing = _judge(
+            judge, problem, level, stage, with_timing=with_timing, baselines=baselines or {}
+        )
     except Verdict as verdict:
         finding = verdict.finding
         judge.add(CheckResult(verdict.check, "failed", finding.summary, finding.evidence))
     except WorkerLostError as lost:
-        finding = Finding("crashed", f"The evaluation worker was lost: {lost.fault.message}", dict(lost.fault.details))
+        finding = Finding(
+            "crashed", f"The evaluation worker was lost: {lost.fault.message}", dict(lost.fault.details)
+        )
     judge.seconds["total"] = time.perf_counter() - started
     return _report(judge, problem, level, finding, timing)
 
@@ -233,12 +242,16 @@ def adopt_signature(problem: Problem, declared: Signature | None) -> None:
     if sizes is None:
         return
     inputs = tuple(
-        ArraySpec(m.name, m.dtype, d.dims, is_inout=m.is_inout) if isinstance(d, ArraySpec) and isinstance(m, ArraySpec) else m
+        ArraySpec(m.name, m.dtype, d.dims, is_inout=m.is_inout)
+        if isinstance(d, ArraySpec) and isinstance(m, ArraySpec)
+        else m
         for d, m in pairs
     )
     outputs = problem.signature.outputs
     if len(declared.outputs) == len(outputs):
-        outputs = tuple(ArraySpec(m.name, m.dtype, d.dims) for d, m in zip(declared.outputs, outputs, strict=True))
+        outputs = tuple(
+            ArraySpec(m.name, m.dtype, d.dims) for d, m in zip(declared.outputs, outputs, strict=True)
+        )
     problem.sizes = sizes
     problem.signature = Signature(problem.name, inputs, outputs)
 
@@ -263,7 +276,9 @@ def _solve(declared: Signature, problem: Problem) -> dict[str, int] | None:
     return {k: v for k, v in binding.dims.items() if k in used and k not in binding.scalars}
 
 
-def _report(judge: Judge, problem: Problem, level: Level, finding: Finding | None, timing: Timing | None) -> Report:
+def _report(
+    judge: Judge, problem: Problem, level: Level, finding: Finding | None, timing: Timing | None
+) -> Report:
     outcome = "passed" if finding is None else finding.outcome
     device: dict[str, Any] = {"device": judge.device}
     if judge.session is not None:
@@ -331,7 +346,9 @@ def _tolerance(problem: Problem, judge: Judge, worst: dict[str, float]) -> dict[
         )
     data: dict[str, Any] = {"policy": policy, "reason": reason, **worst}
     if judge.has_oracle is False:
-        data["reason"] += " The reference does not run in float64: its own result at its own dtype was the measure."
+        data["reason"] += (
+            " The reference does not run in float64: its own result at its own dtype was the measure."
+        )
         data["has_oracle"] = False
     return data
 
@@ -339,7 +356,9 @@ def _tolerance(problem: Problem, judge: Judge, worst: dict[str, float]) -> dict[
 def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
     out = []
     if level == "quick":
-        out.append("Only the user's inputs and one odd size were run: no further value families, sizes or controls.")
+        out.append(
+            "Only the user's inputs and one odd size were run: no further value families, sizes or controls."
+        )
     if judge.device == "cpu":
         out.append("Nothing ran on a GPU: the kernel was compiled for the host and emulated.")
     out.append(f"Dtypes other than {', '.join(sorted({s.dtype for s in problem.signature.arrays()}))}.")
@@ -353,4 +372,3 @@ def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
     if len(judge.dropped) > 12:
         out.append(f"… and {len(judge.dropped) - 12} more draws that were left out.")
     return out
-

@@ -89,7 +89,9 @@ def _all_results(problem: Problem, inputs: Sequence[HostInput], *, is_wide: bool
     return [*run.results, *(run.inputs_after[i] for i in problem.contract.mutated)]
 
 
-def expect(problem: Problem, workload: Workload, inputs: list[HostInput], lengths: ReductionLengths) -> Expected:
+def expect(
+    problem: Problem, workload: Workload, inputs: list[HostInput], lengths: ReductionLengths
+) -> Expected:
     """Run the reference at its own dtype and in float64.
 
     Raises
@@ -110,7 +112,13 @@ def expect(problem: Problem, workload: Workload, inputs: list[HostInput], length
     for i, mine in enumerate(at_dtype):
         index = None if i < returned else problem.contract.mutated[i - returned]
         targets.append(
-            _target(problem, mine, None if wide is None else wide[i], n[i] if i < len(n) else max(n, default=1), index)
+            _target(
+                problem,
+                mine,
+                None if wide is None else wide[i],
+                n[i] if i < len(n) else max(n, default=1),
+                index,
+            )
         )
     return Expected(workload, inputs, targets, problem)
 

@@ -103,10 +103,18 @@ class Judge:
             self.candidate = parse_candidate(self.source)
         except CandidateError as error:
             line = getattr(error, "line", 0)
-            evidence = {"line": line, "column": getattr(error, "column", 0), "rule": getattr(error, "rule_name", "")}
+            evidence = {
+                "line": line,
+                "column": getattr(error, "column", 0),
+                "rule": getattr(error, "rule_name", ""),
+            }
             where = f"line {line}: " if line else ""
-            raise Verdict(Finding("rejected", where + _one_message(error), evidence), "static rules") from None
-        self._done("static rules", "device code only, and the launch header agrees with the kernels' parameters")
+            raise Verdict(
+                Finding("rejected", where + _one_message(error), evidence), "static rules"
+            ) from None
+        self._done(
+            "static rules", "device code only, and the launch header agrees with the kernels' parameters"
+        )
         return self.candidate
 
     def open(self) -> DeviceLimits:
@@ -181,7 +189,13 @@ class Judge:
         """Report the draw checks that passed, and look at the trivial controls."""
         for check in DRAW_CHECKS:
             if check.name == "thread order" and not any(d.orders for d in self.draws):
-                self.add(CheckResult(check.name, "not_applicable", "a GPU chooses its own order; repeated runs stand for it"))
+                self.add(
+                    CheckResult(
+                        check.name,
+                        "not_applicable",
+                        "a GPU chooses its own order; repeated runs stand for it",
+                    )
+                )
                 continue
             note = check.warning(self.draws)
             if note:
@@ -192,7 +206,9 @@ class Judge:
         control = passing_control([d for d in self.draws if d.expected.inputs])
         if control is not None:
             raise Verdict(Finding("inconclusive", control), "trivial controls")
-        self._done("trivial controls", "zeros, a constant, a copy of an input and another draw's result all fail")
+        self._done(
+            "trivial controls", "zeros, a constant, a copy of an input and another draw's result all fail"
+        )
 
     # ---- pieces ---------------------------------------------------------------------------------------------
 
@@ -230,7 +246,11 @@ class Judge:
         problem = self.problem
         try:
             inputs = draw_inputs(
-                problem, workload.sizes, workload.family, seed=workload.seed, varies_scalars=workload.varies_scalars
+                problem,
+                workload.sizes,
+                workload.family,
+                seed=workload.seed,
+                varies_scalars=workload.varies_scalars,
             )
             if self._lengths is None:
                 self._lengths = ReductionLengths(problem)
@@ -278,7 +298,11 @@ class Judge:
                     )
         except LaunchError as error:
             raise Verdict(
-                Finding("launch_failed", f"{_one_message(error)} At {draw.workload.label()}.", {"line": error.line}),
+                Finding(
+                    "launch_failed",
+                    f"{_one_message(error)} At {draw.workload.label()}.",
+                    {"line": error.line},
+                ),
                 "launch limits",
             ) from None
         draw.payloads = {}

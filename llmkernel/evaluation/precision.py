@@ -29,7 +29,11 @@ def moved_inputs(inputs: list[HostInput], seed: int) -> list[HostInput]:
     for value in inputs:
         if isinstance(value, np.ndarray) and DTYPES[dtype_name(value.dtype)].kind in "fc":
             factor = 1.0 + MOVE * rng.uniform(-1.0, 1.0, value.shape)
-            out.append((value.astype(np.complex128 if np.iscomplexobj(value) else np.float64) * factor).astype(value.dtype))
+            out.append(
+                (value.astype(np.complex128 if np.iscomplexobj(value) else np.float64) * factor).astype(
+                    value.dtype
+                )
+            )
         else:
             out.append(value)
     return out

@@ -54,12 +54,21 @@ class Session:
         self._module = (source, tuple(kernels), arch)
         try:
             answer, _ = self.worker.request(
-                {"op": "compile", "source": source, "kernels": list(kernels), "arch": arch}, timeout=COMPILE_SECONDS
+                {"op": "compile", "source": source, "kernels": list(kernels), "arch": arch},
+                timeout=COMPILE_SECONDS,
             )
         except WorkerLostError:
             self._replace()
             raise
         self._compiled = Compiled(answer["module"], answer)
+        return self._compiled
+
+    def ensure_compiled(self) -> Compiled:
+        """Return the compiled candidate, compiling it again in a worker that replaced a lost one."""
+        if self._compiled is None:
+            assert self._module is not None
+            self.compile(*self._module)
+        assert self._compiled is not None
         return self._compiled
 
     def draw(
@@ -73,13 +82,9 @@ class Session:
         misalign: Mapping[str, int] | None = None,
     ) -> DrawResult:
         """Run one draw; a lost worker becomes a fault and is replaced by the spare."""
-        if self._compiled is None:
-            assert self._module is not None
-            self.compile(*self._module)
-        assert self._compiled is not None
         header = {
             "op": "draw",
-            "module": self._compiled.number,
+            "module": self.ensure_compiled().number,
             "plan": plan.to_dict(),
             "inputs": list(inputs),
             "repeats": repeats,

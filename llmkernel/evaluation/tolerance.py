@@ -80,7 +80,11 @@ LISTED = 64
 def floor_of(dtype: str, reduction_length: int) -> float:
     """Return the floor of the allowed error for a result dtype and a reduction over `reduction_length` elements."""
     d = DTYPES[dtype]
-    accumulation = float(np.finfo(np.float64).eps) if dtype in ("float64", "complex128") else float(np.finfo(np.float32).eps)
+    accumulation = (
+        float(np.finfo(np.float64).eps)
+        if dtype in ("float64", "complex128")
+        else float(np.finfo(np.float32).eps)
+    )
     return 2.0 * d.eps + 8.0 * accumulation * float(np.sqrt(max(1, reduction_length)))
 
 
@@ -148,7 +152,9 @@ def comparable(got: HostArray, oracle: HostArray, at_dtype: HostArray | None) ->
     return np.asarray(ok)
 
 
-def row_error(got: HostArray, oracle: HostArray, mask: npt.NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+def row_error(
+    got: HostArray, oracle: HostArray, mask: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats]:
     """Return absolute errors (rows, columns), each row's scale (rows, 1) and the row-scaled errors.
 
     Elements outside of `mask` count as exact.

@@ -35,7 +35,9 @@ class Repeatable(Check):
             return None
         for slot in draw.slots:
             hit = result.differs.get(slot.buffer)
-            if hit is None or _is_atomic_order(draw, slot.dtype, hit["relative"], slot.target.allowed.relative):
+            if hit is None or _is_atomic_order(
+                draw, slot.dtype, hit["relative"], slot.target.allowed.relative
+            ):
                 continue
             evidence = {**draw.where(), "result": slot.name, "count": hit["count"], "element": hit["first"]}
             if result.depends_on_poison:

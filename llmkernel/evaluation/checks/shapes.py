@@ -32,6 +32,11 @@ class Shapes(Check):
                     "wrong_shape",
                     f"`{slot.name}` is declared {list(slot.shape)} at {draw.workload.label()}; "
                     f"the reference returns {list(target.shape)}.",
-                    {**draw.where(), "result": slot.name, "got": list(slot.shape), "expected": list(target.shape)},
+                    {
+                        **draw.where(),
+                        "result": slot.name,
+                        "got": list(slot.shape),
+                        "expected": list(target.shape),
+                    },
                 )
         return None

@@ -36,7 +36,9 @@ class ThreadOrder(Check):
             payloads = dict(zip(draw.plan.results, other.results, strict=True)) | other.finals
             for slot in draw.slots:
                 assert slot.got is not None
-                got = np.frombuffer(payloads[slot.buffer].tobytes(), DTYPES[slot.dtype].numpy).reshape(slot.shape)
+                got = np.frombuffer(payloads[slot.buffer].tobytes(), DTYPES[slot.dtype].numpy).reshape(
+                    slot.shape
+                )
                 unequal = got.tobytes() != slot.got.tobytes()
                 if unequal and not self._is_rounding(draw, slot.got, got, slot.target.allowed.relative):
                     differ = np.flatnonzero(_bits(got) != _bits(slot.got))
@@ -58,4 +60,6 @@ class ThreadOrder(Check):
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
-    return np.frombuffer(array.tobytes(), np.uint8).reshape(-1, array.dtype.itemsize).sum(axis=1, dtype=np.int64)
+    return (
+        np.frombuffer(array.tobytes(), np.uint8).reshape(-1, array.dtype.itemsize).sum(axis=1, dtype=np.int64)
+    )

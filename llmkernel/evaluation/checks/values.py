@@ -44,7 +44,12 @@ def _close(draw: Draw, slot: Slot, number: int) -> Finding | None:
     mask = comparable(slot.got, target.oracle, target.at_dtype)
     seen = deviation(slot.got, target.oracle, mask, target.allowed)
     conditioned = False
-    if seen.bad_count and target.has_oracle and target.allowed.policy == "derived" and draw.workload.family != "small integers":
+    if (
+        seen.bad_count
+        and target.has_oracle
+        and target.allowed.policy == "derived"
+        and draw.workload.family != "small integers"
+    ):
         # Only now: how much do the oracle's own results move when the inputs are rounded?
         moved = draw.expected.perturbed(draw.workload.seed)
         if moved is not None and moved[number].shape == target.oracle.shape:

@@ -84,7 +84,9 @@ class Worker:
     def limits(self) -> DeviceLimits:
         """Return the device's limits."""
         data = dict(self.hello()["limits"])
-        return DeviceLimits(**{**data, "max_block": tuple(data["max_block"]), "max_grid": tuple(data["max_grid"])})
+        return DeviceLimits(
+            **{**data, "max_block": tuple(data["max_block"]), "max_grid": tuple(data["max_grid"])}
+        )
 
     def request(
         self, header: dict[str, Any], blobs: Sequence[Bytes] = (), *, timeout: float
@@ -182,7 +184,9 @@ class Worker:
             )
         how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
         if code in (-signal.SIGKILL, 137) if hasattr(signal, "SIGKILL") else False:
-            return WorkerLostError(Fault("out_of_memory", f"The worker was killed ({how}), probably for its memory."))
+            return WorkerLostError(
+                Fault("out_of_memory", f"The worker was killed ({how}), probably for its memory.")
+            )
         return WorkerLostError(
             Fault("worker_died", f"The worker ended ({how}).", details={"stderr": last} if last else {})
         )

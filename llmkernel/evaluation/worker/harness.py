@@ -105,7 +105,9 @@ def run_draw(
     first = runs[0]
     out.results = [first[name].payload.copy() for name in plan.results]
     out.finals = {
-        b.name: first[b.name].payload.copy() for b in plan.buffers if b.role == "inout" and b.name not in plan.results
+        b.name: first[b.name].payload.copy()
+        for b in plan.buffers
+        if b.role == "inout" and b.name not in plan.results
     }
     return out
 
@@ -122,7 +124,12 @@ def payload_bytes(buffer: Buffer) -> int:
 
 
 def _images(
-    device: Device, plan: LaunchPlan, inputs: Mapping[str, Bytes], seed: int, run: int, shifts: Mapping[str, int]
+    device: Device,
+    plan: LaunchPlan,
+    inputs: Mapping[str, Bytes],
+    seed: int,
+    run: int,
+    shifts: Mapping[str, int],
 ) -> dict[str, Image]:
     images = {}
     for number, buffer in enumerate(plan.buffers):
@@ -192,7 +199,9 @@ def _unequal(a: Bytes, b: Bytes, itemsize: int) -> npt.NDArray[np.bool_]:
     return unequal.any(axis=1) if unequal.ndim > 1 else unequal
 
 
-def _compare_results(out: DrawResult, plan: LaunchPlan, runs: Sequence[Mapping[str, Image]], seed: int) -> None:
+def _compare_results(
+    out: DrawResult, plan: LaunchPlan, runs: Sequence[Mapping[str, Image]], seed: int
+) -> None:
     for name in dict.fromkeys(plan.results):
         buffer = plan.buffer(name)
         size = DTYPES[buffer.dtype].itemsize

@@ -81,7 +81,8 @@ class Server:
         self._close_sampler()
         names = header["inputs"]
         draws = [
-            dict(zip(names, blobs[i : i + len(names)], strict=True)) for i in range(0, len(blobs), max(1, len(names)))
+            dict(zip(names, blobs[i : i + len(names)], strict=True))
+            for i in range(0, len(blobs), max(1, len(names)))
         ]
         plan = plan_from_dict(header["plan"])
         self._sampler = self.device.sampler(self._modules[header["module"]], plan, draws or [{}])
@@ -156,7 +157,9 @@ def main() -> None:
     os._exit(0)  # a broken CUDA context must not hang in its destructors
 
 
-def _answer(server: Server, header: dict[str, Any], blobs: list[Bytes]) -> tuple[dict[str, Any], list[Bytes], bool]:
+def _answer(
+    server: Server, header: dict[str, Any], blobs: list[Bytes]
+) -> tuple[dict[str, Any], list[Bytes], bool]:
     try:
         answer, back = server.answer(header, blobs)
     except LLMKernelError as error:
