@@ -10,6 +10,7 @@ import pytest
 from llmkernel.cli import doctor_checks as checks
 from llmkernel.cli.doctor_probe import PROBES
 from llmkernel.cli.main import main
+from tests.unit.unprivileged import open_directory, run_unprivileged
 
 GPU = {"name": "NVIDIA H200", "capability": [9, 0], "memory_bytes": 141 << 30}
 NVRTC = {"found": {"version": [13, 0], "architectures": [75, 80, 90], "headers": ["/include"]}}
@@ -172,15 +173,16 @@ def test_a_kernelspec_of_another_python_is_pointed_out(tmp_path, monkeypatch):
     assert "/opt/other/python" in findings["kernelspec"].summary
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
-    tmp_path.chmod(0o555)
-    monkeypatch.setenv("LLMKERNEL_CACHE_DIR", str(tmp_path / "cache"))
+def test_a_directory_that_cannot_be_written_is_a_problem(monkeypatch):
+    def look():
+        finding = {f.name: f for f in checks.check_directories()}["cache directory"]
+        assert finding.verdict == "problem"
+        assert "LLMKERNEL_CACHE_DIR" in finding.next_step
 
-    finding = {f.name: f for f in checks.check_directories()}["cache directory"]
-
-    assert finding.verdict == "problem"
-    assert "LLMKERNEL_CACHE_DIR" in finding.next_step
+    with open_directory() as directory:
+        directory.chmod(0o555)
+        monkeypatch.setenv("LLMKERNEL_CACHE_DIR", str(directory / "cache"))
+        run_unprivileged(look)
 
 
 def test_directories_that_do_not_exist_yet_are_no_problem(tmp_path, monkeypatch):

@@ -326,3 +326,20 @@ def test_functions_decorated_by_torch_are_followed():
 
     assert digest(make(1)) != digest(make(2))
     assert "x + value" in fingerprint(make(1)).text
+
+
+def test_functions_of_a_real_shell_are_found_by_their_source():
+    from IPython.core.interactiveshell import InteractiveShell
+
+    def run(*cells):
+        shell = InteractiveShell()
+        for source in cells:
+            assert shell.run_cell(source, store_history=True).success
+        return fingerprint(shell.user_ns["f"])
+
+    first = run("scale = 2", "%time 1\ndef f(x):\n    return x * scale")
+    again = run("import os", "def f(x): return x*scale  # the same", "scale = 2")
+
+    assert first == again
+    assert first.notes == ()
+    assert first.digest != run("scale = 3", "def f(x):\n    return x * scale").digest

@@ -16,6 +16,7 @@ from llmkernel.records.folder import HISTORY_LIMIT
 from llmkernel.records.ledger import VerifiedLedger
 from llmkernel.records.record import source_digest
 from llmkernel.records.store import RecordStore
+from tests.unit.unprivileged import open_directory, run_unprivileged
 
 from .strategies import SOURCE, make_record
 
@@ -334,16 +335,41 @@ def test_a_directory_that_cannot_be_written_is_a_record_error(tmp_path):
     assert store.find(make_record().key) is None
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_directory_can_be_read(store):
-    store.save(make_record(), SOURCE)
-    store.folder("double_it").chmod(0o555)
-    try:
+def test_a_read_only_directory_can_be_read_and_says_so_when_written():
+    def use(store):
         assert store.find(make_record().key).source == SOURCE
+        assert store.history("double_it") == ()
         with pytest.raises(RecordError, match="cannot be written"):
             store.save(*version(2))
-    finally:
-        store.folder("double_it").chmod(0o755)
+        with pytest.raises(RecordError, match="cannot be written"):
+            store.save(*version(2, name="another"))
+        assert store.find(make_record().key).source == SOURCE
+
+    with open_directory() as directory:
+        store = RecordStore(directory / "kernels", ledger=VerifiedLedger(directory / "ledger"))
+        folder = store.save(make_record(), SOURCE).folder
+        for path in (folder, store.directory):
+            path.chmod(0o555)
+        try:
+            run_unprivileged(lambda: use(store))
+        finally:
+            for path in (store.directory, folder):
+                path.chmod(0o755)
+
+
+def test_a_directory_that_cannot_be_listed_is_a_record_error():
+    def use(store):
+        with pytest.raises(RecordError, match="cannot be read"):
+            store.find("0" * 64)
+
+    with open_directory() as directory:
+        store = RecordStore(directory / "kernels", ledger=VerifiedLedger(directory / "ledger"))
+        store.save(make_record(), SOURCE)
+        store.directory.chmod(0o000)
+        try:
+            run_unprivileged(lambda: use(store))
+        finally:
+            store.directory.chmod(0o755)
 
 
 def test_only_what_was_verified_on_this_machine_needs_no_verification(store, tmp_path):
