@@ -30,7 +30,8 @@ def error_to_dict(error: errors.LLMKernelError) -> dict[str, Any]:
 def error_from_dict(data: dict[str, Any]) -> errors.LLMKernelError:
     """Rebuild an error; an unknown type becomes a `WorkerError`."""
     fields = dict(data)
-    kind = next((c for c in _TRANSPORTABLE if c.__name__ == fields.pop("type", "")), errors.WorkerError)
+    name = fields.pop("type", "")
+    kind = next((c for c in _TRANSPORTABLE if c.__name__ == name), errors.WorkerError)
     error = kind.__new__(kind)
     what = str(fields.get("what", "The worker reported an error that it could not name."))
     Exception.__init__(error, what)

@@ -1,0 +1,117 @@
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from llmkernel.evaluation.worker.client import Worker, WorkerLostError, WorkerPool, worker_environment
+
+
+@pytest.fixture(scope="module")
+def pool():
+    pool = WorkerPool()
+    yield pool
+    pool.close()
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_a_worker_says_what_its_device_is(pool):
+    limits = pool.get("cpu").limits()
+    assert limits.device == "cpu"
+    assert limits.max_threads_per_block >= 1024
+
+
+def test_the_same_worker_is_handed_out_while_it_lives(pool):
+    assert pool.get("cpu") is pool.get("cpu")
+
+
+def test_a_killed_worker_is_replaced_by_the_spare(pool):
+    worker = pool.get("cpu")
+    pool.warm("cpu")
+    os.killpg(worker.pid, signal.SIGKILL)
+    with pytest.raises(WorkerLostError) as lost:
+        worker.request({"op": "time_sample", "count": 1}, timeout=30)
+    assert lost.value.fault.kind == "out_of_memory"
+    assert not worker.is_alive
+    assert pool.get("cpu").is_alive
+
+
+def test_a_request_that_takes_too_long_ends_the_worker(pool):
+    worker = pool.get("cpu")
+    os.kill(worker.pid, signal.SIGSTOP)
+    with pytest.raises(WorkerLostError) as lost:
+        worker.request({"op": "time_close"}, timeout=0.2)
+    assert lost.value.fault.kind == "timeout"
+    assert not is_running(worker.pid)
+
+
+def test_an_interrupt_ends_the_worker_and_passes_through(pool):
+    worker = pool.get("cpu")
+    os.kill(worker.pid, signal.SIGSTOP)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        worker.request({"op": "time_close"}, timeout=60)
+    assert not is_running(worker.pid)
+
+
+def test_an_unknown_request_is_answered_with_an_error_and_loses_nothing_else(pool):
+    with pytest.raises(WorkerLostError, match="AttributeError"):
+        pool.get("cpu").request({"op": "nonsense"}, timeout=30)
+    assert pool.get("cpu").limits().device == "cpu"
+
+
+def test_closing_leaves_no_process():
+    worker = Worker("cpu")
+    worker.hello()
+    worker.close()
+    assert not is_running(worker.pid)
+
+
+def test_a_worker_ends_when_its_standard_input_closes():
+    worker = Worker("cpu")
+    worker.hello()
+    worker._process.stdin.close()
+    assert worker._process.wait(timeout=30) == 0
+    worker.close()
+
+
+def test_workers_get_no_secrets(monkeypatch):
+    for name in ("ANTHROPIC_API_KEY", "MY_SECRET", "HF_TOKEN", "DB_PASSWORD"):
+        monkeypatch.setenv(name, "planted-value")
+    assert "planted-value" not in worker_environment().values()
+
+
+def test_large_arrays_cross_in_both_directions(pool):
+    from llmkernel.devices.plan import Buffer, LaunchPlan
+
+    worker = pool.get("cpu")
+    source = "//! f(inout x: uint8[N])\n__global__ void f() {}\n"
+    module, _ = worker.request({"op": "compile", "source": source, "kernels": ["f"], "arch": None}, timeout=60)
+    plan = LaunchPlan((Buffer("x", "uint8", (5_000_000,), "inout"),), (), ("x",))
+    x = np.random.default_rng(0).integers(0, 256, 5_000_000, dtype=np.uint8)
+    options = {"timeout_seconds": 20.0, "thread_order": "forward", "seed": 1, "is_fresh_module": False, "dirties_shared": True}
+    answer, blobs = worker.request(
+        {
+            "op": "draw",
+            "module": module["module"],
+            "plan": plan.to_dict(),
+            "inputs": ["x"],
+            "repeats": 2,
+            "seed": 3,
+            "options": options,
+        },
+        [x],
+        timeout=60,
+    )
+    assert answer["fault"] is None
+    np.testing.assert_array_equal(blobs[0], x)
