@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -230,6 +231,12 @@ _RULE = (
     "expressions know + - * // %, comparisons, and or not, min max ceil_div, sizeof(T), aligned(x, 16), "
     "tma_ok(x), x.stride(axis), num_sms, repeat_index"
 )
+_CXX_OPERATORS = {
+    "&&": "write `and`",
+    r"\|\|": "write `or`",
+    r"\?": "write `when … / otherwise`, `min` or `max`",
+    "!(?!=)": "write `not`",
+}
 _Node = tuple[_Function, str, int]
 
 
@@ -260,11 +267,8 @@ class _Parser:
                 tree = ast.parse(source, mode="eval")
             return self.visit(tree.body, 0)
         except SyntaxError as error:
-            offset = min(max(error.offset or 1, 1) - 1, max(len(source) - 1, 0))
-            self.fail(
-                f"`{_clip(source)}` is not an expression: {_syntax_reason(source, error)}",
-                self.indent + offset,
-            )
+            reason, offset = _syntax_error(source, error)
+            self.fail(f"`{_clip(source)}` is not an expression: {reason}", self.indent + offset)
         except (RecursionError, MemoryError, ValueError, OverflowError):
             self.fail("the expression is nested too deeply", 0)
 
@@ -436,15 +440,13 @@ def _clip(text: str, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _syntax_reason(source: str, error: SyntaxError) -> str:
-    for symbol, advice in (
-        ("&&", "write `and`"),
-        ("||", "write `or`"),
-        ("?", "write `when … / otherwise`, `min` or `max`"),
-    ):
-        if symbol in source:
-            return f"`{symbol}` is C++, {advice}"
-    if "!" in source.replace("!=", ""):
-        return "`!` is C++, write `not`"
+def _syntax_error(source: str, error: SyntaxError) -> tuple[str, int]:
+    """Return why `source` is no expression, and the offset of the place."""
+    for symbol, advice in _CXX_OPERATORS.items():
+        match = re.search(symbol, source)
+        if match:
+            return f"`{match.group()}` is C++, {advice}", match.start()
     message = error.msg or "invalid syntax"
-    return "the expression is nested too deeply" if "too many nested" in message else message
+    if "too many nested" in message:
+        message = "it is nested too deeply"
+    return message, min(max(error.offset or 1, 1), len(source)) - 1

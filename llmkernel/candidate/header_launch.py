@@ -180,7 +180,7 @@ def _template_arguments(cursor: Cursor, scope: Scope) -> tuple[TemplateArgument,
     start, depth, angles = cursor.index, 0, 0
     while True:
         token = cursor.token
-        if token.kind == "end":
+        if token.kind == "end" or token.text == "<<<":
             cursor.fail("`<` is never closed.", "template arguments stand between `<` and `>`", opening)
         text = token.text
         depth += (text in ("(", "[", "{")) - (text in (")", "]", "}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from llmkernel.candidate.expressions import Expression, did_you_mean
+from llmkernel.candidate.expressions import FUNCTIONS, Expression, did_you_mean
 from llmkernel.candidate.header_lines import EXAMPLE, Cursor, LogicalLine, Token
 from llmkernel.candidate.header_scope import CXX_DTYPES, Scope
 from llmkernel.problem.dtypes import DTYPES
@@ -126,27 +126,7 @@ def _dims(cursor: Cursor, scope: Scope, role: str) -> tuple[Expression, ...]:
     while not cursor.at("]"):
         start, end = cursor.slice_until(",")
         if role != "scratch":
-            # In a signature a new name is a new dimension.
-            for token in cursor.line.tokens[start:end]:
-                is_known = (
-                    token.text in scope.scalars
-                    or token.text in scope.arrays
-                    or token.text in scope.type_variables
-                )
-                is_word = token.text in (
-                    "and",
-                    "or",
-                    "not",
-                    "min",
-                    "max",
-                    "ceil_div",
-                    "sizeof",
-                    "num_sms",
-                    *DTYPES,
-                )
-                if token.kind == "name" and not is_known and not is_word and token.text not in scope.dims:
-                    scope.check_new(token, cursor)
-                    scope.dims.add(token.text)
+            _declare_dimensions(cursor, scope, start, end)
         expression = scope.expression(cursor, start, end, "a dimension")
         if any(f.kind != "sizeof" for f in expression.facts):
             cursor.index = start
@@ -156,6 +136,16 @@ def _dims(cursor: Cursor, scope: Scope, role: str) -> tuple[Expression, ...]:
             break
     cursor.expect("]", _ARRAY_RULE)
     return tuple(dims)
+
+
+def _declare_dimensions(cursor: Cursor, scope: Scope, start: int, end: int) -> None:
+    """Declare the names in tokens `start` to `end`: in a signature, a new name is a new dimension."""
+    words = {"and", "or", "not", "num_sms", *FUNCTIONS, *DTYPES}
+    known = {*scope.dims, *scope.scalars, *scope.arrays, *scope.type_variables}
+    for token in cursor.line.tokens[start:end]:
+        if token.kind == "name" and token.text not in words | known:
+            scope.check_new(token, cursor)
+            scope.dims.add(token.text)
 
 
 def _type_variables(line: LogicalLine, scope: Scope) -> Iterator[tuple[str, tuple[str, ...]]]:
