@@ -72,6 +72,7 @@ def test_the_record_rides_in_the_output(run, synthesis, surface):
 
 
 def test_records_stand_beside_the_notebook(run, shell, synthesis, tmp_path):
+    (tmp_path / "a.ipynb").touch()
     shell.user_ns["__session__"] = str(tmp_path / "a.ipynb")
     shell.run_line_magic("config", "LLMKernel.records_dir = 'kept/here'")
     run("%%cuda_from softmax\nx\n")

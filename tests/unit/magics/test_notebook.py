@@ -16,6 +16,8 @@ def test_the_servers_session_name_wins(tmp_path):
 
     both = {"__session__": str(here / "a.ipynb"), "__vsc_ipynb_file__": str(code / "b.ipynb")}
     assert notebook_directory(shell(tmp_path, **both)) == here
+    assert notebook_path(shell(tmp_path, **both)) is None, "not saved yet"
+    (here / "a.ipynb").touch()
     assert notebook_path(shell(tmp_path, **both)) == here / "a.ipynb"
     assert notebook_directory(shell(tmp_path, __vsc_ipynb_file__=both["__vsc_ipynb_file__"])) == code
 
