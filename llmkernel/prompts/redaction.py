@@ -78,7 +78,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             # A quoted value, or a bare one as in .env files, HTTP headers and shell exports.
             "assigned secret",
             r"""(?ix)
-            \b[\w\-]*(?:api[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|access[_\-]?key|auth[_\-]?token
+            \b[\w\-]{0,40}(?:api[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|access[_\-]?key|auth[_\-]?token
               |(?:access|refresh|api|bearer)[_\-]?token|client[_\-]?secret|password|passwd|passphrase
               |private[_\-]?key)
             ["']?\s*(?:=>|:=|=|:)\s*

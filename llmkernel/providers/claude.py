@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, Thinking, Usage
 from llmkernel.providers.keys import Key
 from llmkernel.providers.models import cost_usd, load_models
-from llmkernel.providers.remote import RemoteProvider, count
+from llmkernel.providers.remote import RemoteProvider, begin, count
 from llmkernel.providers.translate import Call, not_this_protocol, stream_cut
 
 _STOP_REASONS: dict[str, StopReason] = {
@@ -32,25 +32,22 @@ class ClaudeProvider(RemoteProvider):
     base_url_variable: ClassVar[str] = "ANTHROPIC_BASE_URL"
     default_base_url: ClassVar[str] = "https://api.anthropic.com"
 
-    def _events(self, request: Request, key: Key | None, call: Call) -> Iterator[Event]:
+    def _client(self, key: Key | None) -> Any:
         import anthropic
 
         options = self._client_options(key)
         if key and key.origin == "$ANTHROPIC_AUTH_TOKEN":
             options["auth_token"] = options.pop("api_key")
+        return anthropic.Anthropic(**options)
+
+    def _events(self, request: Request, key: Key | None, call: Call) -> Iterator[Event]:
         # The raw events, not the SDK's accumulated message: that one reports a truncated stream as a message,
         # and fails on a refusal whose content block stops without having started.
         with (
-            anthropic.Anthropic(**options) as client,
+            self._client(key) as client,
             client.messages.create(stream=True, **self._body(request)) as stream,
         ):
-            call.is_streaming = True
-            call.request_id = stream.response.headers.get("request-id", "")
-            content_type = stream.response.headers.get("content-type", "")
-            if not content_type.startswith("text/event-stream"):
-                raise not_this_protocol(
-                    call, f"content type {content_type or 'missing'}", stream.response.status_code
-                )
+            begin(stream, call)
             yield from _Reader(call).read(stream)
 
     def _body(self, request: Request) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, Thinking, Usage
 from llmkernel.providers.keys import Key
 from llmkernel.providers.models import cost_usd
-from llmkernel.providers.remote import RemoteProvider, count
-from llmkernel.providers.translate import Call, from_body, not_this_protocol, stream_cut
+from llmkernel.providers.remote import RemoteProvider, begin, count
+from llmkernel.providers.translate import Call, from_body, stream_cut
 
 # Codes of `response.failed` with which the provider declines, in place of failing.
 _REFUSAL_CODES = frozenset(
@@ -28,22 +28,19 @@ class CodexProvider(RemoteProvider):
     base_url_variable: ClassVar[str] = "OPENAI_BASE_URL"
     default_base_url: ClassVar[str] = "https://api.openai.com/v1"
 
-    def _events(self, request: Request, key: Key | None, call: Call) -> Iterator[Event]:
+    def _client(self, key: Key | None) -> Any:
         import openai
 
+        return openai.OpenAI(**self._client_options(key))
+
+    def _events(self, request: Request, key: Key | None, call: Call) -> Iterator[Event]:
         # The raw events, not the SDK's accumulated response: that one turns a failed, an incomplete and a
         # truncated stream into the same RuntimeError.
         with (
-            openai.OpenAI(**self._client_options(key)) as client,
+            self._client(key) as client,
             client.responses.create(stream=True, **self._body(request)) as stream,
         ):
-            call.is_streaming = True
-            call.request_id = stream.response.headers.get("x-request-id", "")
-            content_type = stream.response.headers.get("content-type", "")
-            if not content_type.startswith("text/event-stream"):
-                raise not_this_protocol(
-                    call, f"content type {content_type or 'missing'}", stream.response.status_code
-                )
+            begin(stream, call)
             yield from _Reader(call).read(stream)
 
     def _body(self, request: Request) -> dict[str, Any]:

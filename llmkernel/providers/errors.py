@@ -217,10 +217,10 @@ def failure_of_reply(
     if reply.stop_reason == "refusal":
         category = str(reply.details.get("category") or "")
         refused = RefusedError(
-            f"{reply.model} declined to answer" + (f" ({category})" if category else ""),
-            rule="a refusal is not sent again",
+            f"{reply.model} declined to answer" + (f" ({category})." if category else "."),
+            rule="A refusal is not sent again.",
             received=str(reply.details.get("explanation") or "") or None,
-            next_step="reword the intent, or use another model or provider",
+            next_step="Reword the intent, or use another model or provider.",
             provider=provider,
             partial=reply.text,
             request_id=reply.request_id,
@@ -230,10 +230,10 @@ def failure_of_reply(
     if reply.stop_reason == "max_tokens":
         limit = f" of {max_tokens} tokens" if max_tokens else ""
         return TruncatedError(
-            f"the reply of {reply.model} reached its limit{limit}",
-            rule="a truncated reply is never compiled",
+            f"The reply of {reply.model} reached its limit{limit}.",
+            rule="A truncated reply is never compiled.",
             received=f"{len(reply.text)} characters, {reply.usage.output_tokens} tokens",
-            next_step="raise the limit (max_tokens), lower the effort, or split the problem",
+            next_step="Raise the limit (max_tokens), lower the effort, or split the problem.",
             provider=provider,
             partial=reply.text,
             request_id=reply.request_id,

@@ -80,18 +80,18 @@ def _from_file(provider: str) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}") from None
+        raise ConfigurationError(f"{path} cannot be read: {error}.") from None
     if os.name == "posix" and path.stat().st_mode & 0o077:
-        warnings.warn(f"{path} can be read by other users; run: chmod 600 '{path}'", stacklevel=4)
+        warnings.warn(f"{path} can be read by other users. Run: chmod 600 '{path}'", stacklevel=4)
     try:
         value = tomllib.loads(text).get(provider, "")
     except tomllib.TOMLDecodeError as error:
         # The decoder's message quotes no value, only a position.
         raise ConfigurationError(
-            f"{path} is not valid TOML: {error}",
-            rule='one `provider = "key"` a line',
-            next_step="correct that line",
+            f"{path} is not valid TOML: {error}.",
+            rule='One `provider = "key"` a line.',
+            next_step="Correct that line.",
         ) from None
     if not isinstance(value, str):
-        raise ConfigurationError(f"{path}: the key of `{provider}` must be a string")
+        raise ConfigurationError(f"{path}: the key of `{provider}` must be a string.")
     return value.strip()

@@ -140,9 +140,9 @@ def load_models() -> ModelTable:
     except OSError:
         if os.environ.get("LLMKERNEL_MODELS"):
             raise ConfigurationError(
-                "the file that LLMKERNEL_MODELS names cannot be read",
+                "The file that LLMKERNEL_MODELS names cannot be read.",
                 received=str(path),
-                next_step="correct the variable, or unset it to use the defaults",
+                next_step="Correct the variable, or unset it to use the defaults.",
             ) from None
         return _load(None, 0)
     return _load(path, stamp)
@@ -159,9 +159,11 @@ def _load(path: Path | None, _stamp: int) -> ModelTable:
         user = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what = str(error).replace("at end of document", f"at line {text.count(chr(10)) + 1}, the last one")
-        raise ConfigurationError(f"{path} is not valid TOML: {what}", next_step="correct that line") from None
+        raise ConfigurationError(
+            f"{path} is not valid TOML: {what}.", next_step="Correct that line."
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}") from None
+        raise ConfigurationError(f"{path} cannot be read: {error}.") from None
     _check(user, path, text)
     return _table(_merge(data, user), str(path), text)
 
@@ -204,24 +206,26 @@ def _check(data: Mapping[str, Any], path: Path, text: str) -> None:
     def refuse(key: str, rule: str, value: object = None) -> None:
         line = next((n for n, row in enumerate(text.splitlines(), 1) if key in row), 1)
         received = None if value is None else repr(value)
-        raise ConfigurationError(f"{path}, line {line}: `{key}`", rule=rule, received=received)
+        raise ConfigurationError(
+            f"{path}, line {line}: `{key}` cannot be used.", rule=rule, received=received
+        )
 
     def check(table: object, types: Mapping[str, tuple[type, ...]], name: str) -> None:
         if not isinstance(table, Mapping):
-            refuse(name, "a table of keys", table)
+            refuse(name, "A table of keys.", table)
             return
         for key, value in table.items():
             if key not in types:
-                refuse(key, f"one of {', '.join(types)}")
+                refuse(key, f"One of {', '.join(types)}.")
             # bool is an int to Python, but not a number of tokens or dollars.
             if isinstance(value, bool) or not isinstance(value, types[key]):
-                refuse(key, f"of type {' or '.join(t.__name__ for t in types[key])}", value)
+                refuse(key, f"A value of type {' or '.join(t.__name__ for t in types[key])}.", value)
             if isinstance(value, int | float) and value < 0:
-                refuse(key, "not negative", value)
+                refuse(key, "Not negative.", value)
 
     for key in data:
         if key not in ("defaults", "models"):
-            refuse(key, "the top level holds the tables `defaults` and `models`")
+            refuse(key, "The top level holds the tables `defaults` and `models`.")
     defaults = data.get("defaults", {})
     check(defaults, dict.fromkeys(defaults if isinstance(defaults, Mapping) else (), (str,)), "defaults")
     models = data.get("models", {})
@@ -230,7 +234,7 @@ def _check(data: Mapping[str, Any], path: Path, text: str) -> None:
         check(model, _MODEL_TYPES, name)
         check(model.get("price", {}), _PRICE_TYPES, "price")
         if not all(isinstance(e, str) for e in model.get("efforts", [])):
-            refuse("efforts", "a list of strings", model["efforts"])
+            refuse("efforts", "A list of strings.", model["efforts"])
 
 
 def _table(data: Mapping[str, Any], origin: str, text: str) -> ModelTable:
@@ -240,10 +244,10 @@ def _table(data: Mapping[str, Any], origin: str, text: str) -> ModelTable:
         price = values.pop("price", None)
         line = next((n for n, row in enumerate(text.splitlines(), 1) if name in row), 1)
         if "provider" not in values:
-            raise ConfigurationError(f"{origin}, line {line}: model `{name}` needs `provider`")
+            raise ConfigurationError(f"{origin}, line {line}: model `{name}` needs `provider`.")
         if price is not None and not {"input", "output"} <= price.keys():
             raise ConfigurationError(
-                f"{origin}, line {line}: the price of `{name}` needs `input` and `output`"
+                f"{origin}, line {line}: the price of `{name}` needs `input` and `output`."
             )
         values["efforts"] = tuple(values.get("efforts", ()))
         models[name] = Model(id=name, price=Price(**price) if price else None, **values)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - compared with, never bound
 _CERTIFICATE = re.compile(r"certificate|self[- ]signed|CERT_", re.IGNORECASE)
-_PROXY_REFUSAL = re.compile(r"\b(?:40[37]|407)\b|proxy authentication", re.IGNORECASE)
+_PROXY_REFUSAL = re.compile(r"\b40[37]\b|proxy authentication", re.IGNORECASE)
 _UNKNOWN_HOST = re.compile(
     r"name or service not known|nodename nor servname|getaddrinfo|name resolution", re.IGNORECASE
 )
@@ -48,11 +48,11 @@ def proxy_for(url: str) -> str | None:
 def hint(url: str, cause: str) -> str:
     """Return the next step after `cause` at `url`."""
     if _CERTIFICATE.search(cause):
-        return "if your organisation inspects TLS, set SSL_CERT_FILE to its CA bundle and restart the kernel"
+        return "If your organisation inspects TLS, set SSL_CERT_FILE to its CA bundle."
     if proxy := proxy_for(url):
-        return f"the request goes through {proxy}: check that proxy, or exempt {host_of(url)} in NO_PROXY"
+        return f"The request goes through {proxy}: check that proxy, or exempt {host_of(url)} in NO_PROXY."
     if is_local(url):
-        return f"start the server at {host_of(url)}, or correct the base URL"
+        return f"Start the server at {host_of(url)}, or correct the base URL."
     if _UNKNOWN_HOST.search(cause):
-        return "check the network connection and the host name; behind a proxy, set HTTPS_PROXY"
-    return "check the network connection; behind a proxy set HTTPS_PROXY, with a custom CA set SSL_CERT_FILE"
+        return "Check the network connection and the host name; behind a proxy, set HTTPS_PROXY."
+    return "Check the network connection; behind a proxy set HTTPS_PROXY, with a custom CA set SSL_CERT_FILE."

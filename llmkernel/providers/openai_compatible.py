@@ -13,7 +13,7 @@ from llmkernel.providers import network
 from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, Thinking, Usage
 from llmkernel.providers.keys import Key, find_key
 from llmkernel.providers.models import cost_usd
-from llmkernel.providers.remote import RemoteProvider, count
+from llmkernel.providers.remote import RemoteProvider, begin, count
 from llmkernel.providers.thinking_tags import ThinkingTags
 from llmkernel.providers.translate import Call, not_this_protocol, stream_cut
 
@@ -52,8 +52,8 @@ class OpenAICompatibleProvider(RemoteProvider):
         if url := super().base_url():
             return url
         raise ConfigurationError(
-            "no base URL is set for the provider `openai-compatible`",
-            next_step=f"set {self.base_url_variable}, for example http://localhost:11434/v1 for Ollama",
+            "No base URL is set for the provider `openai-compatible`.",
+            next_step=f"Set {self.base_url_variable}, for example http://localhost:11434/v1 for Ollama.",
         )
 
     def model(self, request: Request) -> str:
@@ -67,7 +67,7 @@ class OpenAICompatibleProvider(RemoteProvider):
         variables = (*self.key_variables, "OPENROUTER_API_KEY") if is_openrouter else self.key_variables
         return find_key(self.name, variables)
 
-    def _events(self, request: Request, key: Key | None, call: Call) -> Iterator[Event]:
+    def _client(self, key: Key | None) -> Any:
         import openai
 
         options = self._client_options(key)
@@ -75,8 +75,13 @@ class OpenAICompatibleProvider(RemoteProvider):
         options["api_key"] = options["api_key"] or "none"
         omit = openai.Omit()
         options["default_headers"] = {"OpenAI-Organization": omit, "OpenAI-Project": omit}
+        return openai.OpenAI(**options)
+
+    def _events(self, request: Request, key: Key | None, call: Call) -> Iterator[Event]:
+        import openai
+
         body = self._body(request)
-        with openai.OpenAI(**options) as client:
+        with self._client(key) as client:
             try:
                 stream = client.chat.completions.create(**body)
             except openai.BadRequestError as error:
@@ -85,12 +90,7 @@ class OpenAICompatibleProvider(RemoteProvider):
                 del body["stream_options"]  # an older server: its tokens stay unknown
                 stream = client.chat.completions.create(**body)
             with closing(stream):
-                call.is_streaming = True
-                call.request_id = stream.response.headers.get("x-request-id", "")
-                content_type = stream.response.headers.get("content-type", "")
-                if not content_type.startswith("text/event-stream"):
-                    what = f"content type {content_type or 'missing'}"
-                    raise not_this_protocol(call, what, stream.response.status_code)
+                begin(stream, call)
                 yield from _Reader(call).read(stream)
 
     def _body(self, request: Request) -> dict[str, Any]:

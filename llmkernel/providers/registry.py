@@ -115,24 +115,24 @@ def _load(name: str) -> type[Provider]:
         names = available_providers()
         close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
         raise UnknownProviderError(
-            f"there is no provider `{name}`",
-            rule=f"one of {', '.join(names)}",
+            f"There is no provider `{name}`.",
+            rule=f"One of {', '.join(names)}.",
             received=redact(name),
-            next_step=f"did you mean `{close[0]}`?" if close else "install the package that provides it",
+            next_step=f"Did you mean `{close[0]}`?" if close else "Install the package that provides it.",
         )
     point = found[name]
     try:
         loaded = point.load()
     except Exception as error:  # noqa: BLE001 - a third party's module may raise anything on import
         raise ProviderError(
-            f"the provider `{name}` cannot be loaded",
+            f"The provider `{name}` cannot be loaded.",
             received=redact(f"{type(error).__name__}: {error}"),
-            next_step=f"repair or uninstall the package that registers {point.value}",
+            next_step=f"Repair or uninstall the package that registers {point.value}.",
         ) from None
     if not (isinstance(loaded, type) and issubclass(loaded, Provider)):
         raise ProviderError(
-            f"the provider `{name}` is not a Provider",
-            rule="a subclass of llmkernel.providers.base.Provider",
+            f"The provider `{name}` is not a Provider.",
+            rule="A subclass of llmkernel.providers.base.Provider.",
             received=point.value,
         )
     return loaded

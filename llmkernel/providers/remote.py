@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, ClassVar
 
-from llmkernel.errors import ConfigurationError, LLMKernelError
+from llmkernel.errors import ConfigurationError, LLMKernelError, ProviderError
 from llmkernel.providers import network
 from llmkernel.providers.base import Event, Provider, Request
 from llmkernel.providers.errors import MissingKeyError, SdkMissingError
@@ -18,7 +18,7 @@ from llmkernel.providers.keys import Key, find_key, key_file
 from llmkernel.providers.models import Model, load_models
 from llmkernel.providers.retry import Clock, RetryPolicy, stream_with_retries
 from llmkernel.providers.settings import ProviderSettings
-from llmkernel.providers.translate import Call, translate
+from llmkernel.providers.translate import Call, not_this_protocol, translate
 
 # Bytes of UTF-8 a token, measured by both vendors' rules of thumb for code and English: 3 to 4.
 _BYTES_PER_TOKEN = 3.5
@@ -63,8 +63,8 @@ class RemoteProvider(Provider):
         if model := request.model or self.settings.model or load_models().default(self.name):
             return model
         raise ConfigurationError(
-            f"no model is named for {self.name}",
-            next_step=f'name one in the cell, the settings, or [defaults] of models.toml ({self.name} = "…")',
+            f"No model is named for {self.name}.",
+            next_step=f'Name one in the cell, the settings, or [defaults] of models.toml ({self.name} = "…").',
         )
 
     def effort(self, request: Request) -> str | None:
@@ -80,10 +80,10 @@ class RemoteProvider(Provider):
         if effort and known and known.efforts and effort not in known.efforts:
             close = difflib.get_close_matches(effort, known.efforts, n=1)
             raise ConfigurationError(
-                f"{known.id} has no effort `{effort}`",
-                rule=f"one of {', '.join(known.efforts)}",
+                f"{known.id} has no effort `{effort}`.",
+                rule=f"One of {', '.join(known.efforts)}.",
                 received=effort,
-                next_step=f"did you mean `{close[0]}`?" if close else None,
+                next_step=f"Did you mean `{close[0]}`?" if close else None,
             )
         return effort
 
@@ -115,9 +115,13 @@ class RemoteProvider(Provider):
         key = self._key()
         if key and self.base_url().startswith("http://") and not network.is_local(self.base_url()):
             host = network.host_of(self.base_url())
-            warnings.warn(f"the key from {key.origin} goes to {host} unencrypted; use https://", stacklevel=2)
+            warnings.warn(f"The key from {key.origin} goes to {host} unencrypted; use https.", stacklevel=2)
         policy = RetryPolicy(max_retries=self.settings.max_retries, max_wait_s=self.settings.max_wait_s)
         yield from stream_with_retries(lambda: self._attempt(request, key), policy, self._clock)
+
+    @abstractmethod
+    def _client(self, key: Key | None) -> Any:
+        """Return the SDK's client; the only place where the key's value is taken out."""
 
     @abstractmethod
     def _events(self, request: Request, key: Key | None, call: Call) -> Iterator[Event]:
@@ -127,10 +131,10 @@ class RemoteProvider(Provider):
         key = find_key(self.name, self.key_variables)
         if key is None and self.needs_key:
             raise MissingKeyError(
-                f"no key for the provider `{self.name}`",
-                rule="keys come from the environment, the keyring or the key file; never from a cell",
-                next_step=f'set {self.key_variables[0]} before Jupyter starts, or put `{self.name} = "…"` in '
-                f"{key_file()}; without a key, use the provider `library`",
+                f"No key for the provider `{self.name}`.",
+                rule="Keys come from the environment, the keyring or the key file; never from a cell.",
+                next_step=f'Set {self.key_variables[0]} before Jupyter starts, or put `{self.name} = "…"` in '
+                f"{key_file()}; without a key, use the provider `library`.",
             )
         return key
 
@@ -142,19 +146,24 @@ class RemoteProvider(Provider):
             key_origin=key.origin if key else "",
             read_timeout_s=self.settings.read_timeout_s,
         )
+        # Raised after the handlers: an SDK's exception holds the request, and the request holds the key, so it is
+        # not kept as the context of ours.
+        failure: ProviderError
         try:
             with closing(self._events(request, key, call)) as events:  # type: ignore[type-var]
                 yield from events
+            return
         except LLMKernelError:
             raise
         except ImportError as error:
-            raise SdkMissingError(
-                f"the provider `{self.name}` needs the package `{self.sdk}`",
+            failure = SdkMissingError(
+                f"The provider `{self.name}` needs the package `{self.sdk}`.",
                 received=str(error),
-                next_step=f"pip install --upgrade {self.sdk}",
-            ) from None
+                next_step=f"Run `pip install --upgrade {self.sdk}`.",
+            )
         except Exception as error:  # noqa: BLE001 - whatever an SDK raises becomes one of our errors
-            raise translate(error, call) from None
+            failure = translate(error, call)
+        raise failure
 
     def _client_options(self, key: Key | None) -> dict[str, Any]:
         import httpx2
@@ -169,6 +178,18 @@ class RemoteProvider(Provider):
                 read=self.settings.read_timeout_s,
             ),
         }
+
+
+def begin(stream: Any, call: Call) -> None:
+    """Note that the server answers `call`, and refuse an answer that is no event stream (a login page, say)."""
+    headers = stream.response.headers
+    call.is_streaming = True
+    call.request_id = headers.get("request-id") or headers.get("x-request-id") or ""
+    content_type = headers.get("content-type", "")
+    if not content_type.startswith("text/event-stream"):
+        raise not_this_protocol(
+            call, f"content type {content_type or 'missing'}", stream.response.status_code
+        )
 
 
 def count(value: Any, *names: str) -> int:

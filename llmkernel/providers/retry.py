@@ -125,12 +125,12 @@ def _wait_s(error: RemoteError, count: int, policy: RetryPolicy, clock: Clock) -
     if asked is None:
         return min(policy.base_s * 2.0**count, policy.cap_s) * (0.5 + 0.5 * clock.jitter())
     if asked > policy.max_wait_s:
-        when = _when(clock.now() + asked) if asked < 86_400 * 365 else "in more than a year"
+        when = _when(clock.now() + asked) if asked < 86_400 * 365 else "next year or later"
         raise RateLimitError(
-            f"{error.provider or 'the provider'} asks to wait {asked:.0f} s, until {when}",
-            rule=f"waits longer than {policy.max_wait_s:.0f} s are left to you",
+            f"{error.provider or 'The provider'} asks to wait {asked:.0f} s, until {when}.",
+            rule=f"Waits longer than {policy.max_wait_s:.0f} s are left to you.",
             received=error.what,
-            next_step=f"run the cell again after {when}, or use another provider or model",
+            next_step=f"Run the cell again after {when}, or use another provider or model.",
             provider=error.provider,
             status=error.status,
             request_id=error.request_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 
@@ -28,7 +28,7 @@ class ProviderSettings:
     model: str | None = None
     effort: str | None = None
     max_tokens: int | None = None
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)  # it may hold credentials
     connect_timeout_s: float = 10.0
     read_timeout_s: float = 300.0
     max_retries: int = 4

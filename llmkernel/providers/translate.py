@@ -87,7 +87,7 @@ def translate(error: BaseException, call: Call) -> RemoteError | MissingKeyError
         status = getattr(response, "status_code", None)
     if names & {"CredentialsError", "SubjectTokenProviderError"}:
         return MissingKeyError(
-            f"the credentials of {call.provider} cannot be loaded",
+            f"The credentials of {call.provider} cannot be loaded.",
             received=redact(str(error)),
             next_step=_CHECK_KEY,
         )
@@ -121,11 +121,11 @@ def translate(error: BaseException, call: Call) -> RemoteError | MissingKeyError
     if call.is_streaming and not names & {"APIError", "StreamError", "OpenAIError", "AnthropicError"}:
         return _unexpected(call, f"a malformed event: {type(error).__name__}: {error}", None)
     return SdkError(
-        f"the SDK of {call.provider} failed: {type(error).__name__}",
+        f"The SDK of {call.provider} failed: {type(error).__name__}.",
         provider=call.provider,
         received=_short(str(error)),
         partial=call.partial,
-        next_step="pip install --upgrade anthropic openai; if it stays, report it with this message",
+        next_step="Run `pip install --upgrade anthropic openai`; if it stays, report it with this message.",
     )
 
 
@@ -148,10 +148,10 @@ def from_body(body: object, call: Call, status: int | None = None, **extra: Any)
 def stream_cut(call: Call, received: str = "the stream ended without a stop reason") -> StreamCutError:
     """Return the error of a reply that ended before its end."""
     return StreamCutError(
-        f"the reply of {call.provider} was cut off after {len(call.partial)} characters",
-        rule="a reply counts only when the provider says why it stopped",
+        f"The reply of {call.provider} was cut off after {len(call.partial)} characters.",
+        rule="A reply counts only when the provider says why it stopped.",
         received=received,
-        next_step="run the cell again; if it happens again, look at proxies between here and the provider",
+        next_step="Run the cell again; if it happens again, look at proxies between here and the provider.",
         provider=call.provider,
         partial=call.partial,
         request_id=call.request_id,
@@ -163,7 +163,7 @@ def not_this_protocol(call: Call, received: str, status: int | None = None) -> U
     return _unexpected(call, received, status)
 
 
-_CHECK_KEY = "check the key and where it comes from: docs/guide/providers.md, Keys"
+_CHECK_KEY = "Check the key and where it comes from (docs/guide/providers.md, Keys)."
 
 
 def _given_up(reply: Reply, call: Call) -> RemoteError:
@@ -179,53 +179,60 @@ def _from_status(error: BaseException, status: int | None, response: Any, call: 
         getattr(error, "request_id", None) or headers.get("request-id") or headers.get("x-request-id") or ""
     )
     body = getattr(error, "body", None)
-    if status == 407:
-        return _from_transport(error, call)
     extra: dict[str, Any] = {} if in_stream else {"retry_after_s": retry_after_s(headers, time.time())}
-    if headers.get("x-should-retry") == "false":
+    if headers.get("x-should-retry") == "false" or status == 407:
         extra["is_transient"] = False
     return from_body(body if body is not None else str(error), call, None if in_stream else status, **extra)
 
 
 def _describe(kind: type[RemoteError], call: Call) -> tuple[str, str | None, str | None]:
     where = network.host_of(call.base_url)
-    key = f"the key from {call.key_origin}" if call.key_origin else "the request, which carried no key,"
+    key = f"the key from {call.key_origin}" if call.key_origin else "a request without a key"
     texts: dict[type[RemoteError], tuple[str, str | None, str | None]] = {
-        AuthenticationError: (f"{where} does not accept {key}", None, _CHECK_KEY),
+        AuthenticationError: (f"{where} does not accept {key}.", None, _CHECK_KEY),
         PermissionDeniedError: (
-            f"{where} does not allow this with {key}",
+            f"{where} does not allow this with {key}.",
             None,
-            f"check that the key's project may use {call.model}, and that the provider serves your region",
+            f"Check that the key's project may use {call.model}, and that the provider serves your region.",
         ),
-        UnknownModelError: (f"{where} has no model `{call.model}`", None, _suggest_model(call)),
-        BadRequestError: (f"{where} refuses the request", None, "correct the setting that the message names"),
-        ContextTooLongError: (
-            f"the prompt does not fit {call.model}",
+        UnknownModelError: (f"{where} has no model `{call.model}`.", None, _suggest_model(call)),
+        BadRequestError: (
+            f"{where} refuses the request.",
             None,
-            "shorten the intent and its context, or use a model with a larger context",
+            "Correct the setting that the message names.",
+        ),
+        ContextTooLongError: (
+            f"The prompt does not fit {call.model}.",
+            None,
+            "Shorten the intent and its context, or use a model with a larger context.",
         ),
         RateLimitError: (
-            f"{where} limits the rate of requests for {call.model}",
+            f"{where} limits the rate of requests for {call.model}.",
             None,
-            "run the cell again in a minute, or use another model",
+            "Run the cell again in a minute, or use another model.",
         ),
         QuotaExceededError: (
-            f"no credit or budget is left for {key} at {where}",
-            "waiting does not help: it is not sent again",
-            "add credit or raise the limit in the provider's billing page, or use another provider",
+            f"No credit or budget is left for {key} at {where}.",
+            "Waiting does not help: it is not sent again.",
+            "Add credit or raise the limit in the provider's billing page, or use another provider.",
         ),
-        ServerError: (f"{where} failed", None, "run the cell again"),
+        ServerError: (f"{where} failed.", None, "Run the cell again."),
         OverloadedError: (
-            f"{call.model} is overloaded at {where}",
+            f"{call.model} is overloaded at {where}.",
             None,
-            "run the cell again later, or use another model",
+            "Run the cell again later, or use another model.",
         ),
-        ProviderTimeoutError: (f"{where} gave up waiting", None, "run the cell again"),
-        StreamCutError: (f"{where} reports that the connection was closed", None, "run the cell again"),
+        NetworkError: (
+            f"{where} cannot be reached.",
+            "A proxy on the way asks for credentials.",
+            "Put them into HTTPS_PROXY, as your organisation says.",
+        ),
+        ProviderTimeoutError: (f"{where} gave up waiting.", None, "Run the cell again."),
+        StreamCutError: (f"{where} reports that the connection was closed.", None, "Run the cell again."),
         UnexpectedResponseError: (
-            f"{where} does not answer like {call.provider}",
-            f"the base URL is {call.base_url}",
-            "correct the base URL (for OpenAI-compatible servers it usually ends in /v1)",
+            f"{where} does not answer like {call.provider}.",
+            f"The base URL is {call.base_url}.",
+            "Correct the base URL; for OpenAI-compatible servers it usually ends in /v1.",
         ),
     }
     return texts[kind]
@@ -235,8 +242,8 @@ def _suggest_model(call: Call) -> str:
     known = load_models().of(call.provider)
     close = difflib.get_close_matches(call.model, known, n=1, cutoff=0.5)
     if close and close[0] != call.model:
-        return f"did you mean `{close[0]}`?"
-    return f"known here: {', '.join(known)}" if known else "name a model that the server lists"
+        return f"Did you mean `{close[0]}`?"
+    return f"Known here: {', '.join(known)}." if known else "Name a model that the server lists."
 
 
 def _unexpected(call: Call, received: str, status: int | None) -> UnexpectedResponseError:
@@ -255,10 +262,10 @@ def _unexpected(call: Call, received: str, status: int | None) -> UnexpectedResp
 
 def _bad_url(error: BaseException, call: Call) -> RemoteError:
     return UnexpectedResponseError(
-        "the base URL cannot be used",
-        rule="https://host/path, or http:// for a server on this machine",
+        "The base URL cannot be used.",
+        rule="A base URL is https://host/path, or http:// for a server on this machine.",
         received=f"{call.base_url}: {error}",
-        next_step="correct the base URL",
+        next_step="Correct the base URL.",
         provider=call.provider,
     )
 
@@ -267,11 +274,11 @@ def _timeout(error: BaseException, call: Call) -> RemoteError:
     names = {cls.__name__ for e in _chain(error) for cls in type(e).__mro__}
     host = network.host_of(call.base_url)
     if names & {"ConnectTimeout", "PoolTimeout"}:
-        return _network_error(f"no connection to {host}", "the connection timed out", call)
+        return _network_error(f"No connection to {host}.", "the connection timed out", call)
     timeout = ProviderTimeoutError(
-        f"{host} was silent for {call.read_timeout_s:g} s",
+        f"{host} was silent for {call.read_timeout_s:g} s.",
         received=f"{len(call.partial)} characters of a reply" if call.is_streaming else "no answer",
-        next_step="run the cell again, or raise read_timeout_s for a slow model",
+        next_step="Run the cell again, or raise read_timeout_s for a slow model.",
         provider=call.provider,
         partial=call.partial,
         request_id=call.request_id,
@@ -288,7 +295,7 @@ def _from_transport(error: BaseException, call: Call) -> RemoteError:
     cause = str(chain[-1]) or str(error)
     if call.is_streaming:
         return stream_cut(call, _short(cause))
-    return _network_error(f"{network.host_of(call.base_url)} cannot be reached", cause, call)
+    return _network_error(f"{network.host_of(call.base_url)} cannot be reached.", cause, call)
 
 
 def _network_error(what: str, cause: str, call: Call) -> NetworkError:

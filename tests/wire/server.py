@@ -12,6 +12,7 @@ import argparse
 import json
 import select
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -23,6 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from tests.wire.protocols import PROTOCOLS
 from tests.wire.scripts import CUT, SILENCE, Script, load_scripts
@@ -50,7 +52,7 @@ class _State:
 
 
 class WireServer:
-    """The server; a context manager.
+    """The server; a context manager. With `tls` it speaks HTTPS.
 
     Attributes
     ----------
@@ -60,7 +62,7 @@ class WireServer:
         Set when a client closed its connection before the end of a reply.
     """
 
-    def __init__(self, scripts: Iterable[Script] = ()) -> None:
+    def __init__(self, scripts: Iterable[Script] = (), tls: ssl.SSLContext | None = None) -> None:
         self._state = _State(deque(scripts))
         state = self._state
 
@@ -69,6 +71,10 @@ class WireServer:
 
         Handler.state = state
         self._http = _Server(("127.0.0.1", 0), Handler)
+        self._scheme = "http"
+        if tls is not None:
+            self._scheme = "https"
+            self._http.socket = tls.wrap_socket(self._http.socket, server_side=True)
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         )
@@ -80,7 +86,7 @@ class WireServer:
     @property
     def url(self) -> str:
         """The address without a path: what ``ANTHROPIC_BASE_URL`` takes."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     @property
     def openai_url(self) -> str:
@@ -117,7 +123,7 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Take a client that hangs up between requests as the normal thing it is here."""
-        if not isinstance(sys.exception(), ConnectionError):
+        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):
             super().handle_error(request, client_address)
 
 
@@ -149,15 +155,15 @@ class _Handler(BaseHTTPRequestHandler):
         with self.state.lock:
             self._record(body)
             script = self.state.scripts.popleft() if self.state.scripts else None
-        path = self.path.partition("?")[0]
+        path = urlsplit(self.path).path  # absolute where a client takes this server for a proxy
         if path not in PROTOCOLS:
             self._send_html(
                 404, "<html><head><title>404 Not Found</title></head><body>nginx model</body></html>"
             )
         elif script is None:
-            self._send_json(
-                500, {"error": {"type": "api_error", "message": "the wire server has no script left"}}
-            )
+            # Not a status that is retried: a test that queued too little fails at once.
+            message = "the wire server has no script left"
+            self._send_json(400, {"error": {"type": "invalid_request_error", "message": message}})
         elif script.status != 200 and isinstance(script.error, str):
             self._send_html(script.status, script.error, script.headers)
         elif script.status != 200:

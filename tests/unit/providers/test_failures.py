@@ -247,7 +247,7 @@ def test_a_dead_port_names_the_host_and_the_cause(name, wire_server, monkeypatch
     assert error.host == f"127.0.0.1:{port}"
     assert "refused" in error.cause.lower()
     assert [type(v) for v in events] == [Waiting, Waiting]
-    assert "start the server" in error.next_step
+    assert "Start the server" in error.next_step
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -314,7 +314,7 @@ def test_a_misspelt_model_gets_a_suggestion(wire_server, monkeypatch):
 
     error, _ = fail(make("claude", wire_server, monkeypatch, model="claude-opus-55"))
 
-    assert error.next_step == "did you mean `claude-opus-5-5`?"
+    assert error.next_step == "Did you mean `claude-opus-5-5`?"
 
 
 def test_an_unknown_effort_is_refused_before_anything_is_sent(wire_server, monkeypatch):
@@ -323,7 +323,7 @@ def test_an_unknown_effort_is_refused_before_anything_is_sent(wire_server, monke
     error, _ = fail(make("claude", wire_server, monkeypatch), request)
 
     assert isinstance(error, ConfigurationError)
-    assert "did you mean" in str(error)
+    assert "Did you mean" in str(error)
     assert wire_server.requests == []
 
 
@@ -395,8 +395,9 @@ def test_the_traceback_shows_no_frame_of_an_sdk(name, wire_server, monkeypatch):
 
     error, _ = fail(make(name, wire_server, monkeypatch))
 
+    # Not even behind the scenes: an SDK's exception holds the request, and with it the key.
     assert error.__cause__ is None
-    assert error.__suppress_context__
+    assert error.__context__ is None
     text = "".join(traceback.format_exception(error))
     assert "site-packages" not in text
     assert "anthropic." not in text

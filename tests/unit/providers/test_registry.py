@@ -105,7 +105,7 @@ def test_an_unknown_provider_gets_a_suggestion():
     with pytest.raises(UnknownProviderError) as caught:
         get_provider("Cladue")
 
-    assert caught.value.next_step == "did you mean `claude`?"
+    assert caught.value.next_step == "Did you mean `claude`?"
     assert "codex" in str(caught.value)
 
 

@@ -259,6 +259,20 @@ def test_the_address_may_come_from_the_environment(name, variable, wire_server, 
     assert last(type(provider)().stream(REQUEST)).text == "x"
 
 
+@pytest.mark.filterwarnings("ignore:.*unencrypted")
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_proxy_of_the_environment_is_used(name, wire_server, monkeypatch):
+    wire_server.queue(reply("through the proxy"))
+    monkeypatch.setenv("HTTP_PROXY", wire_server.url)
+    base_url = "http://models.invalid" if name == "claude" else "http://models.invalid/v1"
+
+    assert (
+        last(make(name, wire_server, monkeypatch, base_url=base_url).stream(REQUEST)).text
+        == "through the proxy"
+    )
+    assert wire_server.requests[0].path.startswith("http://models.invalid/v1/")
+
+
 def test_claude_takes_a_bearer_token(wire_server, monkeypatch):
     wire_server.queue(reply("x"))
     provider = make("claude", wire_server, monkeypatch)
