@@ -330,11 +330,12 @@ def test_functions_decorated_by_torch_are_followed():
 
 def test_functions_of_a_real_shell_are_found_by_their_source():
     from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
 
     def run(*cells):
-        shell = InteractiveShell()
+        shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
         for source in cells:
-            assert shell.run_cell(source, store_history=True).success
+            assert shell.run_cell(source).success
         return fingerprint(shell.user_ns["f"])
 
     first = run("scale = 2", "%time 1\ndef f(x):\n    return x * scale")
