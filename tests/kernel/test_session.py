@@ -92,42 +92,6 @@ def test_the_extension_can_be_unloaded_and_loaded_again(session):
     assert "usage" in session.run("%%cuda_from softmax").error
 
 
-STAND_IN = """
-import sys, threading, types
-module = types.ModuleType("llmkernel.synthesis.synthesize")
-def synthesize(reference, intent, **options):
-    print("asked", flush=True)
-    threading.Event().wait(120)
-module.synthesize = synthesize
-kept = sys.modules.get(module.__name__)
-sys.modules[module.__name__] = module
-x = 1.0
-softmax_cuda = "the one before"
-"""
-
-
-def test_an_interrupt_is_a_keyboard_interrupt_and_assigns_nothing(session):
-    """The layer below is replaced by one that never ends: what is seen here is the magic's own part."""
-    session.run(STAND_IN)
-
-    def interrupt_once_asked(message):
-        messages.append(message)
-        if message["msg_type"] == "stream" and "asked" in message["content"]["text"]:
-            session.manager.interrupt_kernel()
-
-    messages = []
-    reply = session.client.execute_interactive(
-        "%%cuda_from softmax --quiet\nOne row a block.\n", output_hook=interrupt_once_asked, timeout=60
-    )["content"]
-    session.run(
-        "sys.modules.pop(module.__name__) if kept is None else sys.modules.update({module.__name__: kept})"
-    )
-
-    assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
-    assert session.value("softmax_cuda") == "the one before"
-    assert session.value("1 + 1") == 2
-
-
 def test_a_subshell_answers_while_a_cell_runs(session):
     client = session.client
     client.control_channel.send(client.session.msg("create_subshell_request", {}))
