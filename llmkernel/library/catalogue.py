@@ -7,7 +7,17 @@ from importlib import import_module
 
 from llmkernel.library.entry import Entry
 
-MODULES = ("softmax", "elementwise")
+MODULES = (
+    "softmax",
+    "normalization",
+    "elementwise",
+    "reductions",
+    "cumsum",
+    "transpose",
+    "matmul",
+    "histogram",
+    "stencil",
+)
 
 
 @cache

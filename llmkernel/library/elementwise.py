@@ -7,7 +7,7 @@ from math import erf, pi, sqrt
 
 import numpy as np
 
-from llmkernel.library.entry import Array, Entry
+from llmkernel.library.entry import Array, Entry, Scalar
 
 
 def _erf(x: Array) -> Array:
@@ -116,6 +116,18 @@ _BINARY: dict[str, tuple[str, str, Callable[[Array, Array], Array], tuple[str, .
     ),
 }
 
+_BIAS: dict[str, tuple[str, str, Callable[[Array], Array], tuple[str, ...]]] = {
+    "add": ("rows plus a bias", "{x}", np.array, ("add",)),
+    **{name: _UNARY[name] for name in ("relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid", "tanh")},
+}
+
+
+def _after_bias(function: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
+    return lambda x, bias: function(x + bias)
+
+
+_FACTOR = Scalar(draw=lambda rng: float(rng.uniform(-2, 2)), usual=(1.0, -1.0, 0.0, 0.5))
+
 ENTRIES = (
     *(
         Entry(
@@ -142,5 +154,38 @@ ENTRIES = (
             map=expression,
         )
         for name, (title, expression, function, keywords) in _BINARY.items()
+    ),
+    *(
+        Entry(
+            name=f"bias_{name}",
+            title=title if name == "add" else f"{title} of rows plus a bias",
+            file="elementwise_bias.cu",
+            reference=_after_bias(function),
+            keywords=(*keywords, "bias"),
+            tags=("elementwise", "memory-bound"),
+            leading="M",
+            map=expression.format(x="x"),
+        )
+        for name, (title, expression, function, keywords) in _BIAS.items()
+    ),
+    Entry(
+        name="affine",
+        title="alpha * x + beta",
+        file="affine.cu",
+        reference=lambda x, alpha, beta: alpha * x + beta,
+        keywords=("scale", "shift", "affine"),
+        tags=("elementwise", "memory-bound"),
+        leading="N",
+        scalars={"alpha": _FACTOR, "beta": _FACTOR},
+    ),
+    Entry(
+        name="axpby",
+        title="alpha * a + beta * b",
+        file="axpby.cu",
+        reference=lambda a, b, alpha, beta: alpha * a + beta * b,
+        keywords=("axpy", "saxpy", "scale", "blend"),
+        tags=("elementwise", "memory-bound"),
+        leading="N",
+        scalars={"alpha": _FACTOR, "beta": _FACTOR},
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from llmkernel.library.header_text import SignatureLine, read_signature
+from llmkernel.library.header_text import SignatureLine, read_signature, spread_axes
 
 Array = npt.NDArray[Any]
 Rng = np.random.Generator
@@ -57,6 +58,10 @@ class Entry:
         By name; each may be an input of the problem or a constant of the reference.
     map : str or None
         C++ expression that takes the place of the one on the line that ends in ``// map``.
+    header_words : dict
+        Words of the launch header that take another form, such as the name of an operation.
+    without : str or None
+        A dimension of the `.cu` file that this entry does not have: it is one.
     integers : callable or None
         ``integers(rng, shape)`` draws an array of an integer dtype.
     """
@@ -70,12 +75,18 @@ class Entry:
     leading: str | None = None
     scalars: Mapping[str, Scalar] = field(default_factory=dict)
     map: str | None = None
+    header_words: Mapping[str, str] = field(default_factory=dict)
+    without: str | None = None
     integers: Callable[[Rng, tuple[int, ...]], Array] | None = None
 
     @property
     def source(self) -> str:
-        """The `.cu` file, with this entry's own map and name filled in."""
+        """The `.cu` file, with this entry's own map and words filled in."""
         text = (FOLDER / self.file).read_text(encoding="utf-8")
+        for word, other in self.header_words.items():
+            text = re.sub(rf"(?m)^(//!.*)\b{word}\b", rf"\g<1>{other}", text)
+        if self.without is not None:
+            text = spread_axes(text, self.without, 0)
         if self.map is not None:
             text = _fill_map(text, self.map)
         return text

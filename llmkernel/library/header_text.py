@@ -148,12 +148,10 @@ def fix_scalar(source: str, name: str, value: float) -> str:
         )
         let = f"{name} = {value}  # a constant of the reference"
         return rewrite_signature(source, replace(kept, outputs=outputs), [let])
-    note = f"  # {name} = {value!r} is a constant of the reference"
-    source = rewrite_signature(source, kept)
-    lines = source.splitlines(keepends=True)
+    lines = rewrite_signature(source, kept).splitlines(keepends=True)
     for at, text in enumerate(lines):
         if text.startswith("//!") and "<<<" in text:
-            lines[at] = (
-                re.sub(rf"(?<=[(,])(\s*){name}(?=\s*[,)])", rf"\g<1>{value!r}", text.rstrip()) + note + "\n"
-            )
+            lines[at] = re.sub(rf"(?<=[(,])(\s*){name}(?=\s*[,)])", rf"\g<1>{value!r}", text)
+    after = next(at for at, text in enumerate(lines) if text.startswith("//!")) + 1
+    lines.insert(after, f"//! # {name} = {value!r} is a constant of the reference\n")
     return "".join(lines)

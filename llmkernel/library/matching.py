@@ -1,7 +1,7 @@
 """Finds the library kernels that behave as a problem's reference does.
 
 Words only break ties. An entry fits when ranks, dtypes and scalars fit and its own NumPy reference agrees
-with the user's on small random inputs, in float64 where the user's takes it: near neighbours (GELU's two forms, two
+with the user's on small random inputs, in float64 where the user's takes it: near neighbours (two GELUs, two
 values of eps) lie far outside the rounding error there.
 """
 
@@ -127,6 +127,8 @@ def _fits(entry: Entry, probe: Probe, example: list[Array] | None) -> Iterator[_
             terms = [line.inputs[i] for i in order]
             for axes in _axes_counts(entry, terms, leaves):
                 dtype = _type_of(line, terms, leaves)
+                if not _example_binds(entry, terms, leaves, axes):
+                    continue
                 if dtype is not None and _outputs_fit(entry, line, dtype, axes, example):
                     yield _Fit(line, order, axes, missing, dtype)
 
@@ -147,6 +149,19 @@ def _axes_counts(entry: Entry, terms: Sequence[Term], leaves: Sequence[Leaf]) ->
         yield 1
     elif len(counts) == 1 and min(counts) >= 0:
         yield counts.pop()
+
+
+def _example_binds(entry: Entry, terms: Sequence[Term], leaves: Sequence[Leaf], axes: int) -> bool:
+    """Whether one size a dimension explains the example's shapes."""
+    sizes: dict[str, tuple[int, ...]] = {}
+    for term, leaf in zip(terms, leaves, strict=True):
+        rest = leaf.shape or ()
+        for dim in term.dims or ():
+            count = axes if dim == entry.leading else 1
+            if sizes.setdefault(dim, rest[:count]) != rest[:count]:
+                return False
+            rest = rest[count:]
+    return True
 
 
 def _type_of(line: SignatureLine, terms: Sequence[Term], leaves: Sequence[Leaf]) -> str | None:
@@ -276,7 +291,7 @@ def _draw(
 def _sizes_of(dim: str, entry: Entry, fit: _Fit, sizes: dict[str, int]) -> tuple[int, ...]:
     if dim == entry.leading and fit.axes != 1:
         # The axes that the leading dimension stands for: the product is what the entry's reference sees.
-        return tuple(max(1, sizes[dim] - i) for i in range(fit.axes))
+        return tuple(sizes[dim] + i for i in range(fit.axes))
     return (int(dim) if dim.isdigit() else sizes[dim],)
 
 
@@ -362,7 +377,7 @@ def _folded(array: Array, term: Term, entry: Entry, fit: _Fit) -> Array:
 
 
 def _relative_error(got: Array, expected: Array) -> float:
-    a, b = got.astype(np.float64), expected.astype(np.float64)
+    a, b = _widest(got), _widest(expected)
     finite = np.isfinite(a) & np.isfinite(b)
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
         return float("inf")
@@ -372,8 +387,12 @@ def _relative_error(got: Array, expected: Array) -> float:
     return float(np.abs(a[finite] - b[finite]).max()) / scale
 
 
+def _widest(array: Array) -> Array:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
 def _stand_alike(got: Array, expected: Array) -> bool:
-    a, b = got.astype(np.float64), expected.astype(np.float64)
+    a, b = _widest(got), _widest(expected)
     return bool(np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(a[np.isinf(a)], b[np.isinf(b)]))
 
 

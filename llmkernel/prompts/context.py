@@ -17,8 +17,8 @@ MAX_INTENT = 60_000
 MAX_SOURCE = 30_000
 MAX_HELPERS = 6
 _CPU = (
-    "The `cpu` device: CUDA C++ compiled for the host, with blocks as host threads. Use portable CUDA C++ only: "
-    "no inline PTX, no clusters, no TMA, no `cuda::barrier`, no grid-wide synchronisation. Warp shuffles, "
+    "The `cpu` device: CUDA C++ compiled for the host, with blocks as host threads. Use portable CUDA C++ "
+    "only: no inline PTX, no clusters, no TMA, no `cuda::barrier`, no grid-wide synchronisation. Warp shuffles, "
     "cooperative-group tiles, shared memory, atomics, float16, bfloat16 and `nvcuda::wmma` work."
 )
 _MODULES_LEFT_OUT = ("numpy", "cupy", "cupyx", "torch", "scipy", "builtins", "math")

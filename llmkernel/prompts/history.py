@@ -10,8 +10,8 @@ from llmkernel.synthesis.events import Attempt
 
 MAX_HISTORY = 60_000
 _NO_CANDIDATE = (
-    "Your reply held no usable candidate. Reply with exactly one fenced block tagged `cuda` that holds the whole "
-    "file: `//!` launch header, then device code with at least one `__global__` function."
+    "Your reply held no usable candidate. Reply with exactly one fenced block tagged `cuda` that holds the "
+    "whole file: `//!` launch header, then device code with at least one `__global__` function."
 )
 
 
