@@ -21,6 +21,9 @@ _INVISIBLE = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
+# Narrow and no-break spaces stay: figures are grouped with them.
+_SPACE = re.compile("[ \t\n]+")
+
 
 def clean(text: Any) -> str:
     """Return `text` without terminal escapes and with invisible and control characters spelled out.
@@ -40,7 +43,7 @@ def one_line(text: Any, limit: int = 400) -> str:
     """Return `text` cleaned, on one line and cut to `limit` characters."""
     raw = text if isinstance(text, str) else str(text)
     # Cut before cleaning: a cell of a table never pays for ten megabytes.
-    value = " ".join(clean(raw[: 4 * limit]).split())
+    value = _SPACE.sub(" ", clean(raw[: 4 * limit])).strip(" ")
     if len(value) > limit or len(raw) > 4 * limit:
         return value[: limit - 1].rstrip() + "…"
     return value

@@ -57,11 +57,12 @@ border-radius:0 4px 4px 0;
 overflow-wrap:anywhere}
 @ dl.figs{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:8px 22px}
 @ dl.figs div{min-width:0}
-@ dt{color:var(--mut);font-size:12px;font-weight:400;margin:0}
+@ dt,@ dd{float:none;width:auto;clear:none;margin:0;padding:0;line-height:1.5}
+@ dt{color:var(--mut);font-size:12px;font-weight:400}
 @ dd{font-size:13.5px;overflow-wrap:anywhere}
 @ .wrap{overflow-x:auto}
 @ table{border-collapse:collapse;width:100%;font-size:13px;border:0;table-layout:auto;background:none}
-@ th,@ td{border:0;border-bottom:1px solid var(--line);padding:5px 12px 5px 0;text-align:left;
+@ th,@ td{line-height:1.5;border:0;border-bottom:1px solid var(--line);padding:5px 12px 5px 0;text-align:left;
 vertical-align:top;
 background:none;color:var(--fg);font-weight:400;white-space:normal;max-width:none;overflow-wrap:break-word}
 @ tr{background:none!important}

@@ -12,7 +12,7 @@ from llmkernel.display.page import RECORD_FILE, Page, byline, provenance
 from llmkernel.evaluation.report import Report
 
 _COLOURS = {"good": "32", "bad": "31", "unsure": "33", "quiet": "2"}
-_BAR = 24
+_BAR = 30
 MAX_CHECKS = 60
 
 
@@ -167,19 +167,17 @@ def _timing(report: Report, width: int) -> list[str]:
     if timing is None:
         return []
     rows = view.timing_rows(timing)[:24]
-    full = max(row.median_ms for row in rows) or 1.0
-    table = []
-    for row in rows:
-        bar = "█" * max(1, round(_BAR * min(row.median_ms / full, 1.0))) if row.kind != "limit" else ""
-        if row.kind == "limit":
-            bar = "┄" * max(1, round(_BAR * min(row.median_ms / full, 1.0)))
-        label = row.label + (" (best baseline)" if row.kind == "best" else "")
-        table.append([label, row.time, row.ratio or "", bar])
+    table = [[row.label + (", best" if row.kind == "best" else ""), row.time, row.ratio] for row in rows]
+    if not any(row.ratio for row in rows):
+        table = [cells[:2] for cells in table]
+    taken = sum(max(display_width(cells[i]) for cells in table) + 2 for i in range(len(table[0])))
+    room = min(width - 2 - taken, _BAR)
+    if room >= 8:
+        full = max(row.median_ms for row in rows) or 1.0
+        for row, cells in zip(rows, table, strict=True):
+            length = max(1, round(room * min(row.median_ms / full, 1.0)))
+            cells.append(("┄" if row.kind == "limit" else "█") * length)
     lines = [view.timing_title(timing), *wrap(view.timing_sentence(timing), width, "  ")]
-    if width < 72:
-        table = [row[:3] for row in table]
-    if not any(row[2] for row in table):
-        table = [[*row[:2], *row[3:]] for row in table]
     lines += format_table(table, width=width, align_right=(1,), indent="  ").split("\n")
     return lines + wrap(view.timing_caption(timing), width, "  ")
 

@@ -33,6 +33,7 @@ __global__ void softmax_rows(const float* __restrict__ x, float* __restrict__ y,
     y[(long long)blockIdx.x * N + threadIdx.x] = expf(row[threadIdx.x] - top) / 2.0f;
 }
 """
+BROKEN_SOURCE = SOURCE.replace("expf(", "expff(")
 H200 = {
     "device": "cuda",
     "name": "NVIDIA H200",
@@ -262,7 +263,7 @@ ATTEMPTS = (
         1,
         "Write softmax over the last axis of x.",
         Reply("```cuda\n…\n```", "end", "claude-opus-5-5", USAGE, "req_1", 0.0612),
-        SOURCE.replace("expf(", "expff("),
+        BROKEN_SOURCE,
         NOT_COMPILED,
         {"provider": 31.4, "evaluation": 0.2},
     ),
