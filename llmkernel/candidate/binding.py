@@ -229,7 +229,8 @@ def _scalar(spec: ScalarSpec, argument: CallArgument, types: dict[str, str]) -> 
             received=f"{argument.dtype} {argument.shape}",
             next_step="Pass a number, such as `x.item()`.",
         )
-    value = convert_scalar(argument.value, dtype)
+    given = argument.value
+    value = convert_scalar(given.item() if isinstance(given, np.generic) else given, dtype)
     if value is None:
         raise BindingError(
             f"`{spec.name}`: {argument.value!r} does not fit in {dtype}.",
@@ -258,20 +259,24 @@ def convert_scalar(value: Scalar, dtype: str) -> Scalar | None:
         bits = 8 * DTYPES[dtype].itemsize
         low, high = (0, 2**bits) if kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
         return int(value) if low <= value < high else None
+    if isinstance(value, complex) and kind == "f":
+        return None
     try:
         number = complex(value)
     except OverflowError:
         return None
-    if kind == "f":
-        if isinstance(value, complex):
-            return None
-        return _round(number.real, dtype, is_exact=isinstance(value, int))
-    part = "float32" if dtype == "complex64" else "float64"
-    real, imag = (_round(p, part, is_exact=isinstance(value, int)) for p in (number.real, number.imag))
-    return None if real is None or imag is None else complex(real, imag)
+    if isinstance(value, int) and int(number.real) != value:
+        return None
+    part = {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+    real = _round(number.real, part, is_exact=isinstance(value, int))
+    imag = _round(number.imag, part, is_exact=False)
+    if real is None or imag is None:
+        return None
+    return real if kind == "f" else complex(real, imag)
 
 
 def _round(value: float, dtype: str, *, is_exact: bool) -> float | None:
+    """Return the nearest number of a floating-point dtype; None when it overflows, or must be exact and is not."""
     if not math.isfinite(value):
         return value
     with np.errstate(over="ignore"):

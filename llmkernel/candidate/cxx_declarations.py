@@ -29,6 +29,8 @@ class Declaration:
         ``template <>`` or an explicit instantiation.
     is_c_linkage : bool
         After ``extern "C"``, or inside its block.
+    is_conditional : bool
+        Between `#if` and `#endif`.
     """
 
     tokens: list[CxxToken]
@@ -38,6 +40,7 @@ class Declaration:
     has_body: bool = False
     is_specialization: bool = False
     is_c_linkage: bool = False
+    is_conditional: bool = False
 
 
 def skip_balanced(tokens: list[CxxToken], start: int) -> int:
@@ -97,13 +100,38 @@ def split_commas(tokens: list[CxxToken]) -> list[list[CxxToken]]:
 
 def declarations(source: str) -> Iterator[Declaration]:
     """Yield the declarations of a file in order."""
-    tokens = [t for t in expand_macros(tokenize(source)) if t.kind != "directive"]
-    yield from _Reader(tokens).read()
+    yield from _Reader(*_conditional_lines(expand_macros(tokenize(source)))).read()
+
+
+def _conditional_lines(tokens: list[CxxToken]) -> tuple[list[CxxToken], set[int]]:
+    """Return the code without `#if 0` parts, and the lines on which a condition decides what is compiled."""
+    kept: list[CxxToken] = []
+    conditional: set[int] = set()
+    # One entry an open `#if`: whether its present part is dropped, and whether it is `#if 0` or `#if 1`.
+    stack: list[tuple[bool, str]] = []
+    for token in tokens:
+        if token.kind != "directive":
+            if not any(is_dropped for is_dropped, _ in stack):
+                kept.append(token)
+                if stack:
+                    conditional.add(token.line)
+            continue
+        words = token.text.lstrip("# \t").split(None, 1) or [""]
+        if words[0] in ("if", "ifdef", "ifndef"):
+            literal = words[1].strip() if words[0] == "if" and len(words) > 1 else ""
+            stack.append((literal == "0", literal))
+        elif words[0] in ("else", "elif", "elifdef", "elifndef") and stack:
+            literal = stack[-1][1]
+            stack[-1] = (literal == "1", literal)
+        elif words[0] == "endif" and stack:
+            stack.pop()
+    return kept, conditional
 
 
 class _Reader:
-    def __init__(self, tokens: list[CxxToken]) -> None:
+    def __init__(self, tokens: list[CxxToken], conditional: set[int]) -> None:
         self.tokens = tokens
+        self.conditional = conditional
         self.index = 0
         # One entry an open brace: the names of the namespace that it opened, or None for `extern "C"`.
         self.scopes: list[tuple[str, ...] | None] = []
@@ -187,7 +215,10 @@ class _Reader:
         tokens = self.tokens[start : self.index if head_end is None else head_end]
         names = tuple(n for scope in self.scopes for n in scope or ())
         is_c_linkage = None in self.scopes or [t.kind for t in tokens[:2]] == ["name", "string"]
-        return Declaration(tokens, template, names, self.aliases, has_body, is_specialization, is_c_linkage)
+        is_conditional = bool(tokens) and tokens[0].line in self.conditional
+        return Declaration(
+            tokens, template, names, self.aliases, has_body, is_specialization, is_c_linkage, is_conditional
+        )
 
     def record_alias(self, declaration: Declaration) -> None:
         texts = [t.text for t in declaration.tokens]

@@ -222,7 +222,7 @@ class _Checker:
             )
         if not accepts_pointer(base, dtype):
             fail(
-                f"`{argument}` is a {dtype} array, but {where} points at `{base}`.",
+                f"`{argument}` is {_article(dtype)} array, but {where} points at `{base}`.",
                 f"Declare the parameter `{DTYPES[dtype].cxx[0]}*`, or change the dtype of `{argument.name}`.",
             )
         if argument.name in self.inputs and not declared.is_const:
@@ -248,11 +248,15 @@ class _Checker:
         elif isinstance(argument, ScalarUse):
             declared_dtype = self.scalars[argument.name].dtype
             name = self.types.get(declared_dtype, declared_dtype)
-            is_fit, source = _is_scalar_fit(name, found), f"a {name} scalar"
+            is_fit, source = _is_scalar_fit(name, found), f"{_article(name)} scalar"
         else:
             is_fit, source = target.kind in "iubf", "an integer expression"
         if not is_fit:
             fail(f"`{argument}` is {source}, but {where} is `{base}`.", "Give both the same type.")
+
+
+def _article(dtype: str) -> str:
+    return f"{'an' if dtype.startswith('int') else 'a'} {dtype}"
 
 
 def _is_scalar_fit(dtype: str, target: str) -> bool:

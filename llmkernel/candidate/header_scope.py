@@ -101,7 +101,7 @@ class Scope:
             if name in self.arrays:
                 what = f"`{name}` is an array; an expression cannot read it"
             elif name in self.scalars:
-                what = f"`{name}` is a {self.scalars[name].dtype} scalar; only integers stand in expressions"
+                what = f"`{name}` is no integer but {self.scalars[name].dtype}; only integers stand in expressions"
             elif name == "repeat_index":
                 what = "`repeat_index` stands only inside `repeat`"
             elif name in self.type_variables or name in DTYPES:

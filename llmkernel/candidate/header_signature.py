@@ -141,9 +141,9 @@ def _dims(cursor: Cursor, scope: Scope, role: str) -> tuple[Expression, ...]:
 def _declare_dimensions(cursor: Cursor, scope: Scope, start: int, end: int) -> None:
     """Declare the names in tokens `start` to `end`: in a signature, a new name is a new dimension."""
     words = {"and", "or", "not", "num_sms", *FUNCTIONS, *DTYPES}
-    known = {*scope.dims, *scope.scalars, *scope.arrays, *scope.type_variables}
+    known = {*scope.scalars, *scope.arrays, *scope.type_variables}
     for token in cursor.line.tokens[start:end]:
-        if token.kind == "name" and token.text not in words | known:
+        if token.kind == "name" and token.text not in words | known | scope.dims:
             scope.check_new(token, cursor)
             scope.dims.add(token.text)
 

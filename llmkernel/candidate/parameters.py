@@ -160,18 +160,23 @@ def parse_kernels(source: str) -> tuple[KernelDeclaration, ...]:
         if kernel is None:
             continue
         other = found.get(kernel.name)
-        found[kernel.name] = kernel if other is None else _merge(other, kernel)
+        if other is None:
+            found[kernel.name] = kernel
+        else:
+            found[kernel.name] = _merge(other, kernel, is_conditional=declaration.is_conditional)
     return tuple(found.values())
 
 
-def _merge(first: KernelDeclaration, second: KernelDeclaration) -> KernelDeclaration:
+def _merge(first: KernelDeclaration, second: KernelDeclaration, *, is_conditional: bool) -> KernelDeclaration:
     def shape(kernel: KernelDeclaration) -> tuple[object, ...]:
         types = tuple(
             (p.base, p.pointer_depth, p.is_const if p.pointer_depth else False) for p in kernel.parameters
         )
         return (types, len(kernel.template_parameters))
 
-    if shape(first) != shape(second) or (first.is_definition and second.is_definition):
+    # The compiler sees only one of the definitions that `#if` and `#else` choose from.
+    is_twice = first.is_definition and second.is_definition and not is_conditional
+    if shape(first) != shape(second) or is_twice:
         raise HeaderError(
             f"The kernel `{second.name}` is declared twice.",
             line=second.line,
