@@ -134,21 +134,11 @@ class Toolchain:
         """Return the commands that build the runner, to be run one after another in `work`."""
         source = str(_RUNTIME / "runner.cpp")
         if self.kind != "zig":
-            return [
-                [
-                    self.path,
-                    *_RUNNER_FLAGS,
-                    "-rdynamic",
-                    "-o",
-                    str(output),
-                    source,
-                    "-ldl",
-                    "-lpthread",
-                    "-lm",
-                ]
-            ]
-        # Linking with `zig c++` would first build its C++ library, which takes up to a minute. The runner needs
-        # only the C library, and the one to use is the one that is on this machine.
+            # The maths library is for the candidates: the runner itself does not call it.
+            libraries = ("-Wl,--no-as-needed", "-lm", "-ldl", "-lpthread")
+            return [[self.path, *_RUNNER_FLAGS, "-rdynamic", "-o", str(output), source, *libraries]]
+        # Linking with `zig c++` would first build its C++ library, which takes up to a minute. The runner
+        # needs only the C library, and the one to use is the one that is on this machine.
         made = [str(work / "runner.o"), str(work / "start.o")]
         target = ("-target", "x86_64-linux-gnu", "-fno-sanitize=all", "-c")
         loader, libraries = _host_libraries()
@@ -256,7 +246,7 @@ def _identify(path: str) -> Toolchain | None:
 
 @cache
 def _cpu_level() -> str:
-    """The newest x86-64 level that this host has; it is part of the flags, and so of the cache key."""
+    """Return the newest x86-64 level that this host has; it is in the flags, and so in the cache key."""
     try:
         flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:

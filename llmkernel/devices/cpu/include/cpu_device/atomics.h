@@ -3,6 +3,7 @@
 
 #include "abi.h"
 #include "language.h"
+#include "math_functions.h"
 
 namespace cpu_device {
 
@@ -54,6 +55,14 @@ CPU_DEVICE_INLINE void yield_if_unchanged(T before, T after) {
     if (__builtin_memcmp(&before, &after, sizeof(T)) == 0) cpu_device_yield();
 }
 
+// Only where the zero is written in the call: a sum that happens to be zero is no spin loop.
+template <class T>
+CPU_DEVICE_INLINE void yield_if_zero(T value) {
+    if constexpr (IsInteger<T>::value) {
+        if (__builtin_constant_p(value == 0) && value == 0) cpu_device_yield();
+    }
+}
+
 }  // namespace cpu_device
 
 #define CPU_DEVICE_ATOMIC_SPELLINGS(name)                                                      \
@@ -84,13 +93,13 @@ CPU_DEVICE_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
 template <class T>
 CPU_DEVICE_INLINE T atomicAdd(T* address, cpu_device::same_t<T> value) {
     const T old = cpu_device::read_modify_write(address, [=](T before) -> T { return before + value; });
-    if (__builtin_constant_p(value == T(0)) && value == T(0)) cpu_device_yield();
+    cpu_device::yield_if_zero(value);
     return old;
 }
 template <class T>
 CPU_DEVICE_INLINE T atomicOr(T* address, cpu_device::same_t<T> value) {
     const T old = cpu_device::read_modify_write(address, [=](T before) -> T { return before | value; });
-    if (__builtin_constant_p(value == T(0)) && value == T(0)) cpu_device_yield();
+    cpu_device::yield_if_zero(value);
     return old;
 }
 template <class T>

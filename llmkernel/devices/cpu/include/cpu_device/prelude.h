@@ -7,7 +7,12 @@
 #include "language.h"
 #include "vector_types.h"
 #include "math_functions.h"
+#include "atomics.h"
 #include "intrinsics.h"
 #include "synchronization.h"
-#include "atomics.h"
 #include "entry.h"
+
+// Candidates use std::max, std::numeric_limits and cuda::std without including them.
+#include "../algorithm"
+#include "../limits"
+#include "cuda_standard.h"

@@ -1,0 +1,4 @@
+// The prelude has all of it.
+#pragma once
+
+#include "cpu_device/integers.h"
