@@ -5,6 +5,7 @@ import json
 import ml_dtypes
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,8 +75,6 @@ def test_integers_and_scalars_are_drawn_too():
 
 
 def test_torch_inputs():
-    torch = pytest.importorskip("torch", reason="torch is an optional framework")
-
     x, _ = draw(DOUBLE, "M=2,N=3", "bfloat16", "torch", 0)
 
     assert (x.dtype, tuple(x.shape)) == (torch.bfloat16, (2, 3))

@@ -9,6 +9,7 @@ import textwrap
 
 import numpy as np
 import pytest
+import torch
 
 from llmkernel.problem.reference import make_reference
 from llmkernel.records.fingerprint import fingerprint
@@ -271,9 +272,6 @@ def test_the_digest_is_the_same_in_every_process(tmp_path):
         "False",
         "False",
     ]
-
-
-torch = pytest.importorskip("torch", reason="torch is an optional framework")
 
 
 class MLP(torch.nn.Module):
