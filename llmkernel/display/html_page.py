@@ -19,8 +19,9 @@ from llmkernel.display.style import root_class, style_sheet
 from llmkernel.evaluation.report import CheckResult
 
 MAX_HTML = 300_000
-MAX_CHECKS = 60
-MAX_SENTENCES = 60
+MAX_CHECKS = 40
+MAX_EVIDENCED = 6
+MAX_SENTENCES = 40
 
 
 def report_html(page: Page) -> Markup:
@@ -156,7 +157,7 @@ def diagnostics_section(page: Page) -> Markup | None:
     found = view.diagnostics(page.report)
     if not found or page.report.outcome != "not_compiled":
         return None
-    shown = found[:12]
+    shown = found[:8]
     parts: list[Markup | None] = [heading("What the compiler says")]
     parts += [tag("pre", view.diagnostic_block(item, page.source), tabindex="0") for item in shown]
     if len(found) > len(shown):
@@ -170,23 +171,23 @@ def checks_section(page: Page) -> Markup | None:
     if not checks:
         return join([heading("What was checked"), tag("p", "No check was run.")])
     head_row = tag("tr", *(tag("th", h, scope="col") for h in ("Check", "Result", "What was covered")))
-    rows = [check_row(check) for check in checks[:MAX_CHECKS]]
+    rows = [check_row(check, has_evidence=i < MAX_EVIDENCED) for i, check in enumerate(checks[:MAX_CHECKS])]
     body = tag("table", tag("thead", head_row), tag("tbody", *rows), aria_label="What was checked")
     left = len(checks) - MAX_CHECKS
     more = tag("p", f"{left} more in {RECORD_FILE}.", cls="mut") if left > 0 else None
     return join([heading("What was checked"), tag("div", body, cls="wrap"), more])
 
 
-def check_row(check: CheckResult) -> Markup:
-    """Return one check; its evidence is shown where it failed or warns."""
+def check_row(check: CheckResult, *, has_evidence: bool) -> Markup:
+    """Return one check; `has_evidence` shows it where the check failed or warns."""
     symbol, word, kind = view.STATUSES[check.status]
     row = tag(
         "tr",
         tag("th", one_line(check.name, 80), scope="row"),
         tag("td", tag("b", symbol, aria_hidden="true"), " ", word, cls=f"st {kind}"),
-        tag("td", one_line(check.summary, 600)),
+        tag("td", one_line(check.summary, 400)),
     )
-    if not check.evidence or check.status not in ("failed", "warning"):
+    if not has_evidence or not check.evidence or check.status not in ("failed", "warning"):
         return row
     evidence = facts(view.evidence_items(check.evidence), "ev")
     return join([row, tag("tr", tag("td", evidence, colspan=3), cls="more")])
@@ -198,7 +199,7 @@ def not_checked_section(page: Page) -> Markup:
     title = heading("What was not checked")
     if not found:
         return join([title, tag("p", "Nothing was named; a sample is still no proof.", cls="mut")])
-    items = [tag("li", one_line(text, 500)) for text in found[:MAX_SENTENCES]]
+    items = [tag("li", one_line(text, 400)) for text in found[:MAX_SENTENCES]]
     if len(found) > MAX_SENTENCES:
         items.append(tag("li", f"{len(found) - MAX_SENTENCES} more in {RECORD_FILE}"))
     return join([title, tag("ul", *items, cls="plain")])

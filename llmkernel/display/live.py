@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from llmkernel.display.clean import one_line
 from llmkernel.display.live_state import LiveState
 from llmkernel.display.live_view import live_bundle
 from llmkernel.display.surface import Surface, choose_surface
@@ -59,7 +58,7 @@ class LiveOutput:
     ) -> None:
         self._clock = clock
         self._surface = choose_surface(is_quiet=quiet) if surface is None else surface
-        self._state = LiveState(started=clock(), name=one_line(name, 80) or "kernel")
+        self._state = LiveState(started=clock(), name=name)
         self._lock = threading.RLock()
         self._shown_at: float | None = None
         self._is_pending = False

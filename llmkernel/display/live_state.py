@@ -79,7 +79,7 @@ class Tail:
 
 @dataclass
 class LiveState:
-    """Everything that the live output shows."""
+    """Everything that the live output shows; `name` is cleaned."""
 
     started: float
     name: str = "kernel"
@@ -94,6 +94,9 @@ class LiveState:
     waiting_until: float | None = None
     waiting_reason: str = ""
     closing: str = ""
+
+    def __post_init__(self) -> None:
+        self.name = one_line(self.name, 80) or "kernel"
 
     def apply(self, event: SynthesisEvent, now: float) -> str:
         """Take an event; return a line for a terminal where it begins or ends something, else nothing."""

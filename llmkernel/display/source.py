@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from functools import cache
-from typing import Any
 
 from llmkernel.display.clean import cap
 from llmkernel.display.markup import Markup, escape
 
 MAX_CHARACTERS = 60_000
 MAX_HTML = 110_000
+
+# Every alternative takes each character once: a reply chooses the text, so nothing here may look back or ahead
+# without a bound (Pygments' C++ lexer needs minutes for a page of blank lines).
+_TOKEN = re.compile(
+    r"""(?P<header>//![^\n]*)
+    |(?P<comment>//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/)?)
+    |(?P<directive>(?<![^\n])[ \t]*\#[^\n]*)
+    |(?P<string>"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n]){1,8}')
+    |(?P<number>(?:0[xXbB][0-9a-fA-F']+|\.?\d[\d'.]*(?:[eE][+-]?\d+)?)\w*)
+    |(?P<word>[^\W\d]\w*)
+    |(?P<rest>[ \t\n]+|[^\w"'/\#]+|.)""",
+    re.VERBOSE,
+)
+_CLASSES = {
+    "header": "h",
+    "comment": "c",
+    "directive": "p",
+    "string": "s",
+    "number": "n",
+    "word": "",
+    "rest": "",
+}
+_KEYWORDS = frozenset(
+    """alignas alignof asm auto break case catch class concept const const_cast consteval constexpr constinit continue
+    decltype default delete do dynamic_cast else enum explicit export extern false final for friend goto if inline
+    mutable namespace new noexcept nullptr operator override private protected public register reinterpret_cast
+    requires return sizeof static static_assert static_cast struct switch template this thread_local throw true try
+    typedef typeid typename union using virtual volatile while __global__ __device__ __host__ __shared__ __constant__
+    __managed__ __restrict__ __launch_bounds__ __cluster_dims__ __grid_constant__ __forceinline__ __noinline__
+    __align__""".split()
+)
+_TYPES = frozenset(
+    """void bool char short int long signed unsigned float double half half2 __half __half2 __nv_bfloat16
+    __nv_bfloat162 dim3 cudaStream_t threadIdx blockIdx blockDim gridDim warpSize uint char2 char4 uchar4 short2 int2
+    int3 int4 uint2 uint3 uint4 float2 float3 float4 double2 longlong2 CUtensorMap""".split()
+)
 
 
 def highlight(source: str, *, where: str = "", first_line: int = 1) -> Markup:
@@ -57,8 +92,9 @@ def highlight_lines(text: str) -> list[Markup]:
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
     """Yield class and text; neighbours of one class are joined."""
     kind, held = "", ""
-    for token, value in _lexer().get_tokens(text):
-        found = _class(token)
+    for match in _TOKEN.finditer(text):
+        value = match.group()
+        found = _CLASSES[match.lastgroup or "rest"] or _word_class(text, match)
         if found == kind or not value.strip():
             held += value
             continue
@@ -69,30 +105,12 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         yield kind, held
 
 
-@cache
-def _lexer() -> Any:
-    from pygments.lexers import CudaLexer
-
-    return CudaLexer(stripnl=False, ensurenl=False)
-
-
-@cache
-def _class(token: Any) -> str:
-    """Map Pygments' many token types to the seven that the style sheet knows."""
-    from pygments.token import Comment, Keyword, Literal, Name
-
-    if token in Comment.Preproc or token in Comment.PreprocFile:
-        return "p"
-    for family, name in (
-        (Comment, "c"),
-        (Keyword.Type, "t"),
-        (Keyword, "k"),
-        (Name.Function, "f"),
-        (Name.Class, "t"),
-        (Name.Builtin, "t"),
-        (Literal.String, "s"),
-        (Literal.Number, "n"),
-    ):
-        if token in family:
-            return name
-    return ""
+def _word_class(text: str, match: re.Match[str]) -> str:
+    word = match.group()
+    if match.lastgroup != "word":
+        return ""
+    if word in _KEYWORDS:
+        return "k"
+    if word in _TYPES or word.endswith("_t"):
+        return "t"
+    return "f" if text[match.end() : match.end() + 1] == "(" else ""

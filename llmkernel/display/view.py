@@ -35,7 +35,7 @@ _EVIDENCE_FIRST = (
     "error",
 )
 MAX_WORKLOADS = 60
-MAX_EVIDENCE = 24
+MAX_EVIDENCE = 16
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(one_line(k.replace("_", " "), 40), value_text(evidence[k])) for k in keys[:MAX_EVIDENCE]]
 
 
-def value_text(value: Any, limit: int = 240) -> str:
+def value_text(value: Any, limit: int = 160) -> str:
     """Return JSON-able data as a short line: numbers with their digits, indices in brackets, ``M=127``."""
     if isinstance(value, str):
         return one_line(value, limit)
@@ -177,7 +177,7 @@ def notices(report: Report) -> list[str]:
         lines.append("Quick check only: the user’s own inputs, once")
     if report.timing is not None and report.timing.is_suspect:
         lines.append(timing_sentence(report.timing))
-    return lines + [one_line(w, 600) for w in report.warnings[:20]]
+    return lines + [one_line(w, 400) for w in report.warnings[:12]]
 
 
 # Timing
