@@ -74,12 +74,12 @@ def attribute(source: Source) -> Iterator[Finding]:
         if not is_gnu and not (is_standard and (i == 0 or tokens[i - 1].text not in ("]", ")", "["))):
             continue
         inside = tokens[i + 1 : skip_balanced(tokens, i + is_gnu)]
-        if is_standard and not any(t.text == "::" for t in inside):
+        if is_standard and not {"::", "using"} & {t.text for t in inside}:
             continue
         depth = 0
         for j, inner in enumerate(inside):
             depth += (inner.text in ("(", "[")) - (inner.text in (")", "]"))
-            is_namespace = j + 1 < len(inside) and inside[j + 1].text == "::"
+            is_namespace = j + 1 < len(inside) and inside[j + 1].text in ("::", ":")
             is_outer = depth <= (2 if token.text != "__declspec" else 1) - is_standard
             if (
                 inner.kind == "name"

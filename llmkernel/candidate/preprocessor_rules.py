@@ -96,12 +96,16 @@ def pragma(source: Source) -> Iterator[Finding]:
             yield Finding(token.line, f"`{token.text}({text[:60]})` is not available.")
 
 
-@rule("redefinition", "words of the language keep their meaning", "Use `using` or another name.")
+@rule(
+    "redefinition",
+    "words of the language, and names that begin with two underscores, keep their meaning",
+    "Use `using` or another name.",
+)
 def redefinition(source: Source) -> Iterator[Finding]:
     """`#define float double` and the like."""
     for each in source.directives:
         match = re.match(r"#\s*(define|undef)\s+(\w+)", each.text)
-        if match and (match[2] in _WORDS or (match[2].startswith("__") and match[2].endswith("__"))):
+        if match and (match[2] in _WORDS or match[2].startswith("__")):
             yield Finding(each.line, f"`{match[2]}` is a word of the language.")
 
 
