@@ -118,13 +118,15 @@ def write_folder(folder: Path, files: RecordFiles) -> None:
 def recover(folder: Path) -> None:
     """Finish what an interrupted writer began, and remove what it never finished."""
     waiting = folder / _NEXT
-    if (waiting / RECORD_FILE).exists():
+    if _is_committed(folder):
         for name in _FILES:
             if (waiting / name).exists():
                 (waiting / name).replace(folder / name)
         sync_directory(folder)
     for leftover in (waiting, *folder.glob(f"{_PENDING}*"), *(folder / HISTORY_FOLDER).glob(f"{_PENDING}*")):
-        if leftover.exists():
+        if leftover.is_symlink():
+            leftover.unlink()
+        elif leftover.exists():
             remove_tree(leftover)
 
 
@@ -137,10 +139,14 @@ def history_folders(folder: Path) -> list[Path]:
 
 
 def _place(folder: Path, name: str) -> Path:
+    waiting = folder / _NEXT / name
+    return waiting if _is_committed(folder) and waiting.exists() else folder / name
+
+
+def _is_committed(folder: Path) -> bool:
+    """Whether an interrupted writer left a set that counts; never one that a link points to."""
     waiting = folder / _NEXT
-    if (waiting / RECORD_FILE).exists() and (waiting / name).exists():
-        return waiting / name
-    return folder / name
+    return not waiting.is_symlink() and (waiting / RECORD_FILE).exists()
 
 
 def _read_text(folder: Path, name: str) -> str:
@@ -167,6 +173,8 @@ def _keep_in_history(folder: Path) -> None:
     if SOURCE_FILE not in contents:
         return
     history = folder / HISTORY_FOLDER
+    if history.is_symlink():
+        history.unlink()  # what it points to is not ours to write
     history.mkdir(exist_ok=True)
     digest = hashlib.sha256(b"".join(contents[name] for name in _FILES if name in contents)).hexdigest()[:8]
     target = history / f"{_version_time(folder, contents)}-{digest}"

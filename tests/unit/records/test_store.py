@@ -195,6 +195,24 @@ def test_a_linked_folder_is_not_written_through(store, tmp_path):
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+def test_links_inside_a_folder_lead_nowhere(store, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    other, other_source = version(7)
+    RecordStore(outside, ledger=store.ledger).save(other, other_source)
+    stored = store.save(*version(1))
+    (stored.folder / ".next").symlink_to(outside / "double_it")
+    (stored.folder / "history").symlink_to(outside)
+
+    assert store.load("double_it").source == version(1)[1]
+    store.save(*version(2))
+
+    assert store.load("double_it").source == version(2)[1]
+    assert [s.source for s in store.history("double_it")] == [version(1)[1]]
+    assert RecordStore(outside, ledger=store.ledger).load("double_it").source == other_source
+    assert [p.name for p in outside.iterdir()] == ["double_it"]
+
+
 def test_names_stay_inside_the_directory(store):
     stored = store.save(make_record(name="../../escape"), SOURCE)
 
