@@ -29,6 +29,11 @@ from tests.gpu import candidates
 from tests.gpu.running import domain_for, images_for, prepare, run
 
 CHECKS = []
+HEADERS = """
+cuda_fp16.h cuda_bf16.h cuda_fp8.h mma.h cooperative_groups.h cooperative_groups/reduce.h cuda_pipeline.h
+cuda/std/limits cuda/barrier cuda/pipeline cuda/atomic cuda/ptx cub/block/block_reduce.cuh cub/block/block_scan.cuh
+cub/warp/warp_reduce.cuh array tuple functional bit numeric
+"""
 rng = np.random.default_rng(0)
 
 
@@ -103,9 +108,7 @@ def compile_error(device):
 @check
 def headers(device):
     found = {}
-    for name in ("cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "mma.h", "cooperative_groups.h", "cooperative_groups/reduce.h",
-                 "cuda_pipeline.h", "cuda/std/limits", "cuda/barrier", "cuda/pipeline", "cuda/atomic", "cuda/ptx",
-                 "cub/block/block_reduce.cuh", "cub/block/block_scan.cuh", "cub/warp/warp_reduce.cuh", "array", "tuple"):  # fmt: skip
+    for name in HEADERS.split():
         source = (
             f"#include <{name}>\n__global__ void f(float* x) {{ x[0] = INFINITY; }} // {time.time_ns()}\n"
         )

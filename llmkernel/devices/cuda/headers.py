@@ -13,34 +13,21 @@ from importlib import resources
 
 PRELUDE = "llmkernel_prelude.h"
 
-EMPTY_HEADERS = (
-    *(
-        "assert.h",
-        "ctype.h",
-        "float.h",
-        "inttypes.h",
-        "limits.h",
-        "math.h",
-        "stdbool.h",
-        "stddef.h",
-        "stdint.h",
-    ),
-    *("stdio.h", "stdlib.h", "string.h", "time.h"),
-    *(
-        "algorithm",
-        "cassert",
-        "cfloat",
-        "cinttypes",
-        "climits",
-        "cmath",
-        "cstddef",
-        "cstdint",
-        "cstdio",
-        "cstdlib",
-    ),
-    *("cstring", "ctime", "limits", "type_traits", "utility"),
-    *("cuda_runtime_api.h", "device_launch_parameters.h", "device_functions.h"),
-)
+_EMPTY_HEADERS = """
+assert.h ctype.h float.h inttypes.h limits.h math.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h time.h
+algorithm cassert cfloat cinttypes climits cmath concepts cstddef cstdint cstdio cstdlib cstring ctime
+initializer_list limits type_traits utility cuda_runtime_api.h device_launch_parameters.h device_functions.h
+"""
+EMPTY_HEADERS = tuple(_EMPTY_HEADERS.split())
+
+# C++ headers of which libcu++ has a device version: what stands in namespace std then.
+_BRIDGED_HEADERS = {
+    "array": "array",
+    "bit": "bit_cast popcount countl_zero countr_zero has_single_bit",
+    "functional": "plus minus multiplies divides less greater equal_to bit_and bit_or bit_xor",
+    "numeric": "gcd lcm",
+    "tuple": "tuple make_tuple tie get",
+}
 
 # `CUtensorMap` as in cuda.h (whose host functions NVRTC refuses): 128 opaque bytes, passed by value.
 _CUDA_H = """#pragma once
@@ -50,45 +37,19 @@ typedef struct CUtensorMap_st {
 typedef unsigned long long CUdeviceptr;
 """
 
-_HOST_ONLY = {
-    **dict.fromkeys(
-        (
-            "iostream",
-            "sstream",
-            "fstream",
-            "ostream",
-            "istream",
-            "iomanip",
-            "string",
-            "exception",
-            "stdexcept",
-        ),
-        "it is host code: device code prints with printf and stops with __trap()",
+_REASONS = {
+    "iostream sstream fstream ostream istream iomanip string exception stdexcept": (
+        "it is host code: device code prints with printf and stops with __trap()"
     ),
-    **dict.fromkeys(
-        ("vector", "map", "unordered_map", "set", "list", "deque", "queue", "memory", "functional", "random"),
-        "it allocates or runs on the host: use arrays, pointers and cuda/std headers",
+    "vector map unordered_map set list deque queue memory random": (
+        "it allocates or runs on the host: use arrays, pointers and cuda/std headers"
     ),
-    **dict.fromkeys(
-        ("thread", "mutex", "atomic", "future", "chrono"),
-        "it is for host threads: use cuda/atomic or cuda/barrier",
-    ),
-    **dict.fromkeys(
-        (
-            "array",
-            "tuple",
-            "complex",
-            "numeric",
-            "functional",
-            "optional",
-            "bit",
-            "span",
-            "concepts",
-            "iterator",
-        ),
-        "NVRTC has no C++ library: include <cuda/std/{name}> and write cuda::std::",
+    "thread mutex atomic future chrono": "it is for host threads: use cuda/atomic or cuda/barrier",
+    "complex iterator optional ratio span variant": (
+        "NVRTC has no C++ library: include <cuda/std/{name}> and write cuda::std::"
     ),
 }
+_HOST_ONLY = {name: reason.format(name=name) for names, reason in _REASONS.items() for name in names.split()}
 
 _PREFIXES = (
     (
@@ -130,6 +91,9 @@ def memory_headers() -> dict[str, str]:
     headers = {PRELUDE: (directory / PRELUDE).read_text(encoding="utf-8"), "cuda.h": _CUDA_H}
     headers["llmkernel.cuh"] = (directory / "llmkernel.cuh").read_text(encoding="utf-8")
     headers.update(dict.fromkeys(EMPTY_HEADERS, "\n"))
+    for name, words in _BRIDGED_HEADERS.items():
+        using = " ".join(f"using ::cuda::std::{word};" for word in words.split())
+        headers[name] = f"#pragma once\n#include <cuda/std/{name}>\nnamespace std {{ {using} }}\n"
     return headers
 
 
@@ -161,7 +125,7 @@ def explain_include(name: str) -> str:
         if name.startswith(prefix):
             return f"<{name}> cannot be used in a kernel: {reason}."
     if name in _HOST_ONLY:
-        return f"<{name}> cannot be used in a kernel: {_HOST_ONLY[name].format(name=name)}."
+        return f"<{name}> cannot be used in a kernel: {_HOST_ONLY[name]}."
     if any((directory / name).is_file() for directory in include_directories()):
         return f"<{name}> is installed but does not compile under NVRTC."
     for prefixes, wheel in _WHEELS:
