@@ -21,6 +21,7 @@ def _clean_environment(monkeypatch, tmp_path_factory):
         monkeypatch.delenv(name)
     # The cache stays: compilers keep their own libraries there, which take long to build.
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("XDG_CACHE_HOME", cache)
     monkeypatch.setenv("HOME", str(home))

@@ -36,7 +36,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "provider key fragment",
             # Not with an underscore: `sk_args...` is a parameter pack in C++.
-            rf"{_LEFT}(?:sk|pk|rk|xai)-{_KEY_BODY}{{0,40}}?{_MASKING}[A-Za-z0-9_\-*.…•]*",
+            rf"{_LEFT}(?:sk|pk|rk|xai)-{_KEY_BODY}{{0,40}}?{_MASKING}(?:[A-Za-z0-9_\-*…•]|\.(?=[A-Za-z0-9_\-*.]))*",
         ),
         (
             "provider key",

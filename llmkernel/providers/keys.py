@@ -64,12 +64,9 @@ def key_file() -> Path:
 def _from_keyring(provider: str) -> str:
     try:
         import keyring
-        from keyring.errors import KeyringError
-    except ImportError:
-        return ""
-    try:
+
         return (keyring.get_password(KEYRING_SERVICE, provider) or "").strip()
-    except KeyringError:  # no backend on this machine, or a locked one: the next place is asked
+    except Exception:  # noqa: BLE001 - not installed, no backend, a locked one, D-Bus: the next place is asked
         return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import urllib.request
 from urllib.parse import urlsplit
@@ -42,6 +43,24 @@ def proxy_for(url: str) -> str | None:
     for name in (scheme, "all"):
         if (proxy := proxies.get(name)) and not urllib.request.proxy_bypass(host):
             return f"{name.upper()}_PROXY ({host_of(proxy if '://' in proxy else f'http://{proxy}')})"
+    return None
+
+
+def unusable_proxy() -> tuple[str, str] | None:
+    """Return a proxy of the environment that the transport cannot use, and the next step; None without one.
+
+    Asked before a client is built: the SDKs' constructors fail on such a proxy, whatever address they are for.
+    """
+    proxies = urllib.request.getproxies()
+    for name in ("http", "https", "all"):
+        scheme, separator, _ = proxies.get(name, "").partition("://")
+        if not separator or scheme.lower() in {"http", "https"}:
+            continue
+        shown = f"{name.upper()}_PROXY is {scheme}://{host_of(proxies[name])}"
+        if scheme.lower() not in {"socks5", "socks5h"}:
+            return shown, "Use a proxy that begins with http:// or socks5://."
+        if importlib.util.find_spec("socksio") is None:
+            return shown, "Run `pip install socksio`, which SOCKS proxies need."
     return None
 
 

@@ -18,7 +18,7 @@ from llmkernel.providers.keys import Key, find_key, key_file
 from llmkernel.providers.models import Model, load_models
 from llmkernel.providers.retry import Clock, RetryPolicy, stream_with_retries
 from llmkernel.providers.settings import ProviderSettings
-from llmkernel.providers.translate import Call, not_this_protocol, translate
+from llmkernel.providers.translate import Call, not_this_protocol, proxy_error, translate
 
 # Bytes of UTF-8 a token, measured by both vendors' rules of thumb for code and English: 3 to 4.
 _BYTES_PER_TOKEN = 3.5
@@ -149,6 +149,8 @@ class RemoteProvider(Provider):
         # Raised after the handlers: an SDK's exception holds the request, and the request holds the key, so it is
         # not kept as the context of ours.
         failure: ProviderError
+        if problem := network.unusable_proxy():
+            raise proxy_error(call, *problem)
         try:
             with closing(self._events(request, key, call)) as events:  # type: ignore[type-var]
                 yield from events

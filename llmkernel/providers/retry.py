@@ -129,7 +129,7 @@ def _wait_s(error: RemoteError, count: int, policy: RetryPolicy, clock: Clock) -
         raise RateLimitError(
             f"{error.provider or 'The provider'} asks to wait {asked:.0f} s, until {when}.",
             rule=f"Waits longer than {policy.max_wait_s:.0f} s are left to you.",
-            received=error.what,
+            received=error.received or error.what,
             next_step=f"Run the cell again after {when}, or use another provider or model.",
             provider=error.provider,
             status=error.status,

@@ -64,8 +64,10 @@ class Call:
     read_timeout_s: float = 300.0
     request_id: str = ""
 
-    def add(self, text: str) -> TextDelta:
+    def add(self, text: Any) -> TextDelta:
         """Keep a piece of the reply and return its event."""
+        if not isinstance(text, str):
+            raise TypeError(f"a piece of text is of type {type(text).__name__}")
         self.pieces.append(text)
         return TextDelta(text)
 
@@ -158,12 +160,19 @@ def stream_cut(call: Call, received: str = "the stream ended without a stop reas
     )
 
 
+def proxy_error(call: Call, received: str, next_step: str) -> NetworkError:
+    """Return the error of a proxy setting that cannot be used."""
+    error = _network_error("A proxy of the environment cannot be used.", received, call)
+    error.next_step, error.is_transient = next_step, False
+    return error
+
+
 def not_this_protocol(call: Call, received: str, status: int | None = None) -> UnexpectedResponseError:
     """Return the error of an answer that is not of the expected protocol."""
     return _unexpected(call, received, status)
 
 
-_CHECK_KEY = "Check the key and where it comes from (docs/guide/providers.md, Keys)."
+_CHECK_KEY = "Check the key; `llmkernel doctor` shows where each one is found."
 
 
 def _given_up(reply: Reply, call: Call) -> RemoteError:

@@ -48,6 +48,8 @@ class Script:
         The id that is reported; empty for the one requested.
     orphan_stop : bool
         A refusal whose content block stops without having started (Messages protocol only).
+    raw : str or None
+        Sent as the body in place of the protocol's events.
     content_type : str
     """
 
@@ -69,6 +71,7 @@ class Script:
     usage: Mapping[str, Any] | None = None
     model: str = ""
     orphan_stop: bool = False
+    raw: str | None = None
     content_type: str = "text/event-stream; charset=utf-8"
 
     @property

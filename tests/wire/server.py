@@ -185,7 +185,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         try:
-            for act in PROTOCOLS[path](script, body):
+            acts = PROTOCOLS[path](script, body) if script.raw is None else [script.raw.encode()]
+            for act in acts:
                 if isinstance(act, bytes):
                     self._send_body(act, split=script.split_bytes)
                 elif isinstance(act, float):

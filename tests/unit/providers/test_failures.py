@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 import socket
+import sys
 import traceback
 
 import pytest
@@ -220,6 +221,17 @@ def test_a_stream_that_ends_before_any_text_is_begun_again(name, broken, wire_se
     assert last(make(name, wire_server, monkeypatch).stream(REQUEST)).text == "whole"
 
 
+@pytest.mark.parametrize(("name", "stop"), [("claude", "pause_turn"), ("claude", "a_new_reason")])
+def test_a_stop_reason_that_is_not_known_is_no_reply(name, stop, wire_server, monkeypatch):
+    wire_server.queue(reply("text", stop=stop))
+
+    error, _ = fail(make(name, wire_server, monkeypatch))
+
+    assert type(error) is e.UnexpectedResponseError
+    assert stop in str(error)
+    assert error.partial == "text"
+
+
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_silence_is_a_timeout_that_keeps_the_text(name, wire_server, monkeypatch):
     wire_server.queue(reply("__global__", broken=SILENCE, break_after=4))
@@ -260,6 +272,23 @@ def test_a_proxy_that_refuses_is_named_without_its_password(name, wire_server, m
     assert events == []
     assert f"HTTPS_PROXY (127.0.0.1:{wire_server.port})" in error.next_step
     assert wire_server.requests[0].method == "CONNECT"
+    assert "hunter2" not in str(error)
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize(
+    ("proxy", "hint"),
+    [("ftp://me:hunter2hunter2@proxy.corp", "http://"), ("socks5://proxy.corp", "socksio")],
+)
+def test_a_proxy_that_cannot_be_used_is_said_first(name, proxy, hint, wire_server, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+
+    error, events = fail(make(name, wire_server, monkeypatch))
+
+    assert (type(error), events, wire_server.requests) == (e.NetworkError, [], [])
+    assert "ALL_PROXY" in str(error)
+    assert hint in error.next_step
     assert "hunter2" not in str(error)
 
 
@@ -341,7 +370,7 @@ def test_without_a_key_nothing_is_sent(name, wire_server, monkeypatch):
 
 
 def test_a_missing_sdk_says_what_to_install(wire_server, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "anthropic", None)
+    monkeypatch.setitem(sys.modules, "anthropic", None)
 
     error, _ = fail(make("claude", wire_server, monkeypatch))
 

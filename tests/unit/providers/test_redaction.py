@@ -96,8 +96,7 @@ FRAGMENTS = {
 def test_what_a_provider_leaves_of_a_key_goes_too(fragment, place):
     shown = redact(place.format(fragment))
 
-    assert fragment not in shown
-    assert fragment[-4:] not in shown
+    assert shown == place.format(MASK)
 
 
 ASSIGNED = ["api_key", "API-KEY", "openai_api_key", "client_secret", "password", "auth_token"]
