@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from llmkernel.devices.base import Bytes
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.evaluation.expected import Expected, Target
+from llmkernel.evaluation.tolerance import Floats, comparable, condition_of, deviation
 from llmkernel.evaluation.worker.harness import DrawResult
 from llmkernel.problem.arrays import HostArray
 from llmkernel.problem.dtypes import DTYPES
@@ -76,6 +77,7 @@ class Draw:
     figures: dict[str, float] = field(default_factory=dict)
     payloads: dict[str, Bytes] = field(default_factory=dict)
     failed: bool = False
+    _conditions: dict[int, Floats | None] = field(default_factory=dict)
 
     def fill(self, result: DrawResult) -> None:
         """Attach what the worker returned, as arrays."""
@@ -95,6 +97,41 @@ class Draw:
         self.orders = dict.fromkeys(self.orders, DrawResult())
         if self.result is not None:
             self.result.results = []
+
+    def condition(self, number: int) -> Floats | None:
+        """Return how much each row of target `number` moves when the inputs are rounded, (rows, 1); computed once.
+
+        None where that says nothing: exact results, a user's tolerance, no float64 oracle, inputs that are exact.
+        """
+        if number not in self._conditions:
+            self._conditions[number] = self._condition(number)
+        return self._conditions[number]
+
+    def _condition(self, number: int) -> Floats | None:
+        slot = self.slots[number]
+        target = slot.target
+        is_exact = target.is_exact or self.workload.family == "small integers"
+        if is_exact or not target.has_oracle or target.allowed.policy != "derived":
+            return None
+        moved = self.expected.perturbed(self.workload.seed)
+        if moved is None or moved[number].shape != target.oracle.shape:
+            return None
+        return condition_of(
+            target.oracle, moved[number], comparable(target.at_dtype, target.oracle, target.at_dtype)
+        )
+
+    def agrees(self, number: int, other: HostArray) -> bool:
+        """Whether `other` differs from slot `number`'s result by no more than rounding in another order may."""
+        slot = self.slots[number]
+        assert slot.got is not None
+        if slot.target.is_exact:
+            return bool(np.array_equal(other, slot.got))
+        wide = slot.got.astype(np.complex128 if np.iscomplexobj(slot.got) else np.float64)
+        mask = comparable(other, wide, None)
+        allowed = replace(slot.target.allowed, relative=2.0 * slot.target.allowed.relative)
+        if not deviation(other, wide, mask, allowed).bad_count:
+            return True
+        return not deviation(other, wide, mask, allowed, self.condition(number)).bad_count
 
     def where(self) -> dict[str, Any]:
         """Return the workload as evidence."""

@@ -245,15 +245,16 @@ class Judge:
         assert self.candidate is not None
         problem = self.problem
         try:
+            if self._lengths is None:
+                self._lengths = ReductionLengths(problem)
             inputs = draw_inputs(
                 problem,
                 workload.sizes,
                 workload.family,
                 seed=workload.seed,
                 varies_scalars=workload.varies_scalars,
+                reduction=self._lengths.longest(workload.sizes),
             )
-            if self._lengths is None:
-                self._lengths = ReductionLengths(problem)
             expected = expect(problem, workload, inputs, self._lengths)
             self.has_oracle = all(t.has_oracle for t in expected.targets) and self.has_oracle is not False
         except ReferenceProblem as error:

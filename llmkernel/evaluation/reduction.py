@@ -47,6 +47,12 @@ class ReductionLengths:
             self._cache[key] = self._compute(sizes, inputs)
         return self._cache[key]
 
+    def longest(self, sizes: Mapping[str, int]) -> int:
+        """Return an upper estimate of the longest reduction, without running the reference."""
+        if len(self._probes) == 2:
+            return max(self._extrapolate(i, sizes) for i in range(len(self._probes[0][1])))
+        return max(1, sum(int(np.prod(v.shape)) for v in self._problem.inputs if hasattr(v, "shape")))
+
     def _compute(self, sizes: Mapping[str, int], inputs: Sequence[HostInput]) -> list[int]:
         total = sum(v.size for v in inputs if isinstance(v, np.ndarray))
         if len(self._probes) == 2:

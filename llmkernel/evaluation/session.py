@@ -98,14 +98,15 @@ class Session:
         except WorkerLostError as lost:
             self._replace()
             return DrawResult(fault=lost.fault)
-        finals = answer.pop("finals")
+        finals, others = answer.pop("finals"), answer.pop("others")
         fault = answer.pop("fault")
         if fault is not None and fault["details"].get("is_context_lost"):
             self._replace()
-        count = len(blobs) - len(finals)
+        count = len(blobs) - len(finals) - len(others)
         return DrawResult(
             results=blobs[:count],
-            finals=dict(zip(finals, blobs[count:], strict=True)),
+            finals=dict(zip(finals, blobs[count:], strict=False)),
+            others=dict(zip(others, blobs[count + len(finals) :], strict=True)),
             fault=None if fault is None else Fault(**fault),
             **{k: answer[k] for k in _DRAW_FIELDS},
         )

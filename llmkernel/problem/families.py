@@ -147,8 +147,15 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-def float_array(family: Family, rng: Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
+def float_array(
+    family: Family, rng: Generator, shape: tuple[int, ...], dtype: str, *, reduction: int = 1
+) -> HostArray:
     """Fill an array of a float or complex dtype.
+
+    Parameters
+    ----------
+    reduction : int
+        Sums of this many elements must not overflow.
 
     Returns
     -------
@@ -156,9 +163,17 @@ def float_array(family: Family, rng: Generator, shape: tuple[int, ...], dtype: s
         Of `shape` and `dtype`, rounded from float64.
     """
     target = DTYPES[dtype].numpy
-    real = np.dtype(np.float32) if dtype == "complex64" else np.dtype(np.float64) if dtype == "complex128" else target
+    real = (
+        np.dtype(np.float32)
+        if dtype == "complex64"
+        else np.dtype(np.float64)
+        if dtype == "complex128"
+        else target
+    )
     info = ml_dtypes.finfo(real)
     largest, smallest = float(info.max), float(info.smallest_normal)
+    if reduction > 1:
+        largest /= 2.0 * reduction
     with np.errstate(all="ignore"):
         values = family.fill(rng, shape, largest, smallest)
         if DTYPES[dtype].kind == "c":

@@ -169,7 +169,9 @@ def run_reference(
         ) from error
     after = [to_numpy(g) if is_array(g) else g for g in given]
     mutated = tuple(
-        i for i, (a, b) in enumerate(zip(after, before, strict=True)) if isinstance(a, np.ndarray) and not _same_bits(a, b)
+        i
+        for i, (a, b) in enumerate(zip(after, before, strict=True))
+        if isinstance(a, np.ndarray) and not _same_bits(a, b)
     )
     if returned is None:
         return ReferenceRun([], after, mutated, returns_tuple=False)
@@ -221,7 +223,9 @@ def make_problem(
     for value in run.results:
         dtype_name(value.dtype)
     contract = _contract(run, inputs)
-    shapes = {p: v.shape for p, v in zip(reference.parameters, host, strict=True) if isinstance(v, np.ndarray)}
+    shapes = {
+        p: v.shape for p, v in zip(reference.parameters, host, strict=True) if isinstance(v, np.ndarray)
+    }
     dims, sizes = symbolic_dims(reference.function, shapes, taken=reference.parameters)
     specs: list[ArraySpec | ScalarSpec] = []
     for i, (p, v) in enumerate(zip(reference.parameters, host, strict=True)):
@@ -244,7 +248,9 @@ def make_problem(
     )
     outputs = tuple(
         ArraySpec(n, d, tuple(parse_expression(x) for x in dims_))
-        for n, d, dims_ in zip(_output_names(problem), contract.dtypes, _output_dims(problem, run), strict=True)
+        for n, d, dims_ in zip(
+            _output_names(problem), contract.dtypes, _output_dims(problem, run), strict=True
+        )
     )
     problem.signature = Signature(problem.name, tuple(specs), outputs)
     return problem
@@ -315,7 +321,9 @@ def _output_dims(problem: Problem, run: ReferenceRun) -> list[tuple[str, ...]]:
         for p, v in zip(problem.reference.parameters, problem.inputs, strict=True)
         if isinstance(v, int | np.integer) and not isinstance(v, bool)
     }
-    observed: list[list[tuple[Mapping[str, int], tuple[int, ...]]]] = [[(problem.sizes, r.shape)] for r in run.results]
+    observed: list[list[tuple[Mapping[str, int], tuple[int, ...]]]] = [
+        [(problem.sizes, r.shape)] for r in run.results
+    ]
     for sizes in probe_sizes(problem.sizes):
         try:
             inputs = draw_inputs(problem, sizes, "normal", seed=1)

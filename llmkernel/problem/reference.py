@@ -109,7 +109,9 @@ def call_by_name(function: Callable[..., Any], named: dict[str, Any]) -> Any:
     rest = dict(named)
     for p in _signature(function).parameters.values():
         if p.kind is p.VAR_POSITIONAL:
-            numbered = sorted((k for k in rest if k.startswith(f"{p.name}_")), key=lambda k: int(k.rsplit("_", 1)[1]))
+            numbered = sorted(
+                (k for k in rest if k.startswith(f"{p.name}_")), key=lambda k: int(k.rsplit("_", 1)[1])
+            )
             args.extend(rest.pop(k) for k in numbered)
         elif p.kind is p.VAR_KEYWORD or p.name not in rest:
             continue
@@ -199,7 +201,9 @@ def reference_name(function: Any) -> str:
     return name if name.isidentifier() and name != "<lambda>" else "kernel"
 
 
-def make_reference(function: Any, values: Sequence[Any], *, name: str | None = None) -> tuple[Reference, list[Any]]:
+def make_reference(
+    function: Any, values: Sequence[Any], *, name: str | None = None
+) -> tuple[Reference, list[Any]]:
     """Build a reference from positional values, as `llmkernel.evaluate` receives them.
 
     Returns

@@ -133,7 +133,9 @@ def _annotated(name: str, tokens: list[str], shape: tuple[int, ...], sizes: dict
 
 
 def _expand(name: str, tokens: list[str], shape: tuple[int, ...]) -> list[str]:
-    variadic = [i for i, t in enumerate(tokens) if t == "..." or t.lstrip("#?_").startswith("*") or t.startswith("*")]
+    variadic = [
+        i for i, t in enumerate(tokens) if t == "..." or t.lstrip("#?_").startswith("*") or t.startswith("*")
+    ]
     if not variadic:
         return tokens
     at = variadic[0]
@@ -181,7 +183,11 @@ def fit_output_dims(
             dims.append(named or str(sizes[0]))
             continue
         found = next(
-            (f for f in forms if all(_value(f, env, scalars) == n for (env, _), n in zip(observed, sizes, strict=True))),
+            (
+                f
+                for f in forms
+                if all(_value(f, env, scalars) == n for (env, _), n in zip(observed, sizes, strict=True))
+            ),
             None,
         )
         dims.append(found or str(sizes[0]))
@@ -189,12 +195,21 @@ def fit_output_dims(
 
 
 def _expressions(symbols: Sequence[str]) -> list[str]:
-    one = [f for s in symbols for f in (f"{s} + 1", f"{s} - 1", f"{s} - 2", f"{s} + 2", f"2 * {s}", f"{s} // 2")]
+    one = [
+        f for s in symbols for f in (f"{s} + 1", f"{s} - 1", f"{s} - 2", f"{s} + 2", f"2 * {s}", f"{s} // 2")
+    ]
     two = [
         f
         for i, a in enumerate(symbols)
         for b in symbols[i:]
-        for f in (f"{a} * {b}", f"{a} + {b}", f"{a} + {b} - 1", f"{a} - {b} + 1", f"{b} - {a} + 1", f"{a} - {b}")
+        for f in (
+            f"{a} * {b}",
+            f"{a} + {b}",
+            f"{a} + {b} - 1",
+            f"{a} - {b} + 1",
+            f"{b} - {a} + 1",
+            f"{a} - {b}",
+        )
     ]
     return one + two
 
@@ -214,4 +229,3 @@ def _value(form: str, sizes: Mapping[str, int], scalars: Mapping[str, int]) -> i
 
 def _word(word: str, environment: Mapping[str, int]) -> int:
     return int(word) if word.isdigit() else environment[word]
-

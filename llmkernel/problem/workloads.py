@@ -37,6 +37,9 @@ class Workload:
         Scalars take values other than the example's.
     is_users_own : bool
         The user's own sizes.
+    layout : str
+        ``contiguous``, ``misaligned`` (every array one element past a 256-byte boundary) or ``strided`` (views, for
+        inputs that a header declares `strided`).
     """
 
     sizes: dict[str, int]
@@ -44,11 +47,17 @@ class Workload:
     seed: int
     varies_scalars: bool = False
     is_users_own: bool = False
+    layout: str = "contiguous"
 
     def label(self) -> str:
         """Return ``M=127, N=129 · normal``."""
         sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items()) or "fixed sizes"
-        return f"{sizes} · {self.family}" + (" · other scalars" if self.varies_scalars else "")
+        return f"{sizes} · {self.family}" + self._suffix()
+
+    def _suffix(self) -> str:
+        words = ["other scalars"] if self.varies_scalars else []
+        words += [self.layout] if self.layout != "contiguous" else []
+        return "".join(f" · {w}" for w in words)
 
 
 def new_seed() -> int:
@@ -57,7 +66,13 @@ def new_seed() -> int:
 
 
 def draw_inputs(
-    problem: Problem, sizes: dict[str, int], family: str, *, seed: int, varies_scalars: bool = False
+    problem: Problem,
+    sizes: dict[str, int],
+    family: str,
+    *,
+    seed: int,
+    varies_scalars: bool = False,
+    reduction: int = 1,
 ) -> list[HostInput]:
     """Return host inputs of a problem for given sizes and family.
 
@@ -70,6 +85,8 @@ def draw_inputs(
         A key of `FAMILIES`; ``example`` returns the user's own values.
     seed : int
     varies_scalars : bool
+    reduction : int
+        Length of the longest reduction: extremes stay so far from overflow that no order of adding them overflows.
 
     Returns
     -------
@@ -86,7 +103,7 @@ def draw_inputs(
         if isinstance(spec, ArraySpec):
             shape = tuple(d.evaluate(sizes) for d in spec.dims)
             if DTYPES[spec.dtype].kind in "fc":
-                out.append(float_array(FAMILIES[family], rng, shape, spec.dtype))
+                out.append(float_array(FAMILIES[family], rng, shape, spec.dtype, reduction=reduction))
             else:
                 out.append(integer_array(rng, shape, example, _bound(problem, spec, example, sizes)))
         elif varies_scalars:
@@ -147,6 +164,8 @@ def full_workloads(problem: Problem) -> list[Workload]:
         draws += [Workload(other, f, new_seed()) for f in ("normal", "small integers")]
     draws += [Workload(s, "normal", new_seed(), is_users_own=True) for s in problem.extra_sizes]
     draws += [Workload(s, "normal", new_seed()) for s in edge_sizes(problem)]
+    draws.append(Workload(small, "normal", new_seed(), layout="misaligned"))
+    draws.append(Workload(small, "normal", new_seed(), layout="strided"))
     if any(not isinstance(s, ArraySpec) for s in problem.signature.inputs):
         draws += [Workload(small, "normal", new_seed(), varies_scalars=True) for _ in range(2)]
     return draws
@@ -179,9 +198,11 @@ def _odd(problem: Problem, turn: int) -> dict[str, int]:
     count = len(problem.sizes)
     if not count:
         return {}
-    pools: Sequence[int] = {1: (1023, 4097), 2: (127, 129, 67), 3: (33, 37, 41)}.get(count, (7, 11, 13, 5, 9, 3, 17, 19))
+    pools: Sequence[int] = {1: (1023, 4097), 2: (127, 129, 67), 3: (33, 37, 41)}.get(
+        count, (7, 11, 13, 5, 9, 3, 17, 19)
+    )
     symbols = list(problem.sizes)
-    return {s: pools[(i + turn) % len(pools)] + len(pools) * 0 for i, s in enumerate(symbols)}
+    return {s: pools[(i + turn) % len(pools)] for i, s in enumerate(symbols)}
 
 
 def _elements(problem: Problem, sizes: dict[str, int]) -> int:

@@ -49,7 +49,9 @@ class GeneratedKernel:
     def __new__(cls, problem: Problem, candidate: Candidate, report: Report, device: str) -> GeneratedKernel:
         """Create an instance with a class of its own, so that `help` shows this kernel and not any kernel."""
         name = problem.name if problem.name.isidentifier() else "generated_kernel"
-        own = type(name, (GeneratedKernel,), {"__doc__": _documentation(problem, report), "__module__": "llmkernel"})
+        own = type(
+            name, (GeneratedKernel,), {"__doc__": _documentation(problem, report), "__module__": "llmkernel"}
+        )
         made: GeneratedKernel = object.__new__(own)
         made._build(problem, candidate, report, device)
         return made

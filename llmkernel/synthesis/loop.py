@@ -133,14 +133,20 @@ class Loop:
             try:
                 attempt = self._attempt(len(self.attempts) + 1)
             except ProviderError as error:
-                if self._best() is None:
+                # An offline provider that has nothing more to offer ends the attempts; it did not fail.
+                is_exhausted = self.provider.is_offline and bool(self.attempts)
+                if self._best() is None and not is_exhausted:
                     self.emit(GaveUp(error.what, tuple(self.attempts)))
                     raise
                 reason = error.what
                 break
             self.attempts.append(attempt)
             self.emit(AttemptFinished(attempt))
-            if attempt.report is not None and attempt.report.is_passed and self._is_fast_enough(attempt.report):
+            if (
+                attempt.report is not None
+                and attempt.report.is_passed
+                and self._is_fast_enough(attempt.report)
+            ):
                 break
             if attempt.source is not None and attempt.source in seen:
                 reason = "The same candidate came back."
@@ -182,7 +188,9 @@ class Loop:
             if reply.stop_reason != "max_tokens":
                 break
             larger = 2 * max(request.max_tokens or DEFAULT_REPLY_TOKENS, reply.usage.output_tokens)
-            self.emit(WaitingSeen(0.0, f"The reply was cut off; asking again with a limit of {larger} tokens."))
+            self.emit(
+                WaitingSeen(0.0, f"The reply was cut off; asking again with a limit of {larger} tokens.")
+            )
             request = Request(
                 request.system,
                 request.messages,
@@ -232,7 +240,9 @@ class Loop:
             )
         if reply.stop_reason == "max_tokens":
             # Looked at before the text: half a kernel may well compile.
-            return None, self._rejected("The reply was cut off at its token limit; it was not compiled.", "Be shorter.")
+            return None, self._rejected(
+                "The reply was cut off at its token limit; it was not compiled.", "Be shorter."
+            )
         try:
             return extract_source(reply.text).source, None
         except ReplyError as error:
@@ -294,7 +304,11 @@ class Loop:
 
     def _not_accepted(self, reason: str) -> NotAcceptedError:
         last = self.attempts[-1] if self.attempts else None
-        found = last.report.headline if last is not None and last.report is not None else "no candidate was judged"
+        found = (
+            last.report.headline
+            if last is not None and last.report is not None
+            else "no candidate was judged"
+        )
         outcome = last.report.outcome if last is not None and last.report is not None else "none"
         return NotAcceptedError(
             f"No kernel for {self.problem.name}: {len(self.attempts)} attempt"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from llmkernel import __version__
 from llmkernel.candidate.candidate import parse_candidate
@@ -47,7 +46,13 @@ def recorded_problem(problem: Problem) -> RecordedProblem:
 
 
 def find_record(
-    store: RecordStore, key: str, problem: Problem, *, provider: str | None, model: str | None, notebook: Path | None
+    store: RecordStore,
+    key: str,
+    problem: Problem,
+    *,
+    provider: str | None,
+    model: str | None,
+    notebook: Path | None,
 ) -> StoredRecord | None:
     """Return the record of a problem, from its folder or restored from the notebook's own outputs.
 
@@ -121,7 +126,11 @@ def replay(
             created=utc_now(),
         )
         _save(store, kernel.record, stored.source, store.transcript(stored), report)
-    emit(Accepted(report, "replayed", details={"provider": stored.record.provider, "model": stored.record.model}))
+    emit(
+        Accepted(
+            report, "replayed", details={"provider": stored.record.provider, "model": stored.record.model}
+        )
+    )
     return kernel
 
 
@@ -153,7 +162,12 @@ def save(
             attempts=len(result.attempts),
             package_version=__version__,
         )
-        store.save(kernel.record, kernel.source, transcript_lines(result.attempts, system=system), is_verified_here=True)
+        store.save(
+            kernel.record,
+            kernel.source,
+            transcript_lines(result.attempts, system=system),
+            is_verified_here=True,
+        )
     except RecordError as error:
         return f"The record was not saved: {error.what} {error.next_step or ''}".strip()
     return None

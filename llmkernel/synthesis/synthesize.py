@@ -20,7 +20,8 @@ from llmkernel.records.store import RecordStore
 from llmkernel.synthesis.events import Accepted, SynthesisEvent
 from llmkernel.synthesis.generated_kernel import GeneratedKernel
 from llmkernel.synthesis.loop import Loop, LoopOptions
-from llmkernel.synthesis.replay import find_record, recorded_problem, replay as replay_record, save
+from llmkernel.synthesis.replay import find_record, recorded_problem, save
+from llmkernel.synthesis.replay import replay as replay_record
 
 REPLAY_MODES = ("auto", "only", "never")
 
@@ -254,7 +255,10 @@ def _check(intent: str, attempts: int, replay: str) -> None:
         )
     if attempts < 1:
         raise UsageError(
-            "There must be at least one attempt.", rule="attempts ≥ 1", received=str(attempts), next_step="Use attempts=4."
+            "There must be at least one attempt.",
+            rule="attempts ≥ 1",
+            received=str(attempts),
+            next_step="Use attempts=4.",
         )
     if replay not in REPLAY_MODES:
         raise UsageError(

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from llmkernel.evaluation.checks.base import Check
-from llmkernel.evaluation.draw import Draw, Finding
+from llmkernel.evaluation.draw import Draw, Finding, Slot
 from llmkernel.problem.dtypes import DTYPES
 
 _ATOMIC = re.compile(r"\b(?:atomic(?:Add|Sub|Exch|Min|Max|CAS)\w*|red\.|atom\.|atomic_ref)\b")
@@ -18,7 +20,7 @@ _ATOMIC = re.compile(r"\b(?:atomic(?:Add|Sub|Exch|Min|Max|CAS)\w*|red\.|atom\.|a
 
 def uses_atomics(source: str) -> bool:
     """Whether the source holds atomic operations, comments aside."""
-    bare = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
+    bare = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)
     return bool(_ATOMIC.search(bare))
 
 
@@ -33,24 +35,22 @@ class Repeatable(Check):
         result = draw.result
         if result is None or not result.differs:
             return None
-        for slot in draw.slots:
+        for number, slot in enumerate(draw.slots):
             hit = result.differs.get(slot.buffer)
-            if hit is None or _is_atomic_order(
-                draw, slot.dtype, hit["relative"], slot.target.allowed.relative
-            ):
+            if hit is None or _is_atomic_order(draw, number, slot):
                 continue
             evidence = {**draw.where(), "result": slot.name, "count": hit["count"], "element": hit["first"]}
             if result.depends_on_poison:
                 return Finding(
                     "uninitialised_read",
-                    f"`{slot.name}` depends on memory that nobody wrote: {int(hit['count'])} elements change with what "
+                    f"`{slot.name}` depends on memory that nobody wrote: {hit['count']} elements change with what "
                     f"outputs or scratch held before, at {draw.workload.label()}.",
                     evidence,
                 )
             return Finding(
                 "non_deterministic",
-                f"`{slot.name}` differs between runs on the same inputs: {int(hit['count'])} elements, the first at flat "
-                f"index {int(hit['first'])}, at {draw.workload.label()}. A barrier may be missing.",
+                f"`{slot.name}` differs between runs on the same inputs: {hit['count']} elements, the first at flat "
+                f"index {hit['first']}, at {draw.workload.label()}. A barrier may be missing.",
                 evidence,
             )
         return None
@@ -63,5 +63,9 @@ class Repeatable(Check):
         return "Runs differ in the last bits: the kernel adds with float atomics, whose order is not fixed."
 
 
-def _is_atomic_order(draw: Draw, dtype: str, change: float, allowed: float) -> bool:
-    return DTYPES[dtype].kind in "fc" and change <= 2.0 * allowed and uses_atomics(draw.source)
+def _is_atomic_order(draw: Draw, number: int, slot: Slot) -> bool:
+    result = draw.result
+    if result is None or slot.target.is_exact or not uses_atomics(draw.source):
+        return False
+    other = np.frombuffer(result.others[slot.buffer].tobytes(), DTYPES[slot.dtype].numpy)
+    return draw.agrees(number, other.reshape(slot.shape))

@@ -22,7 +22,9 @@ class SpecialValues(Check):
         for slot in draw.slots:
             if slot.got is None or slot.target.is_exact:
                 continue
-            wrong = special_mismatch(slot.got, slot.target.oracle, slot.target.at_dtype)
+            wrong = special_mismatch(
+                slot.got, slot.target.oracle, slot.target.at_dtype, slot.target.allowed.relative
+            )
             if wrong.size:
                 shown = examples(slot, wrong)
                 first = shown[0]

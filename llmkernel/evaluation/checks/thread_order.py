@@ -7,12 +7,13 @@ barriers and inter-block dependencies at no cost (shared findings on running CUD
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from llmkernel.evaluation.checks.base import Check
 from llmkernel.evaluation.checks.faults import outcome_of_fault
 from llmkernel.evaluation.checks.repeatable import uses_atomics
 from llmkernel.evaluation.draw import Draw, Finding
-from llmkernel.evaluation.tolerance import comparable, row_error
+from llmkernel.problem.arrays import HostArray
 from llmkernel.problem.dtypes import DTYPES
 
 
@@ -34,14 +35,14 @@ class ThreadOrder(Check):
                     {**draw.where(), "order": order, "kind": other.fault.kind, **other.fault.details},
                 )
             payloads = dict(zip(draw.plan.results, other.results, strict=True)) | other.finals
-            for slot in draw.slots:
+            for number, slot in enumerate(draw.slots):
                 assert slot.got is not None
                 got = np.frombuffer(payloads[slot.buffer].tobytes(), DTYPES[slot.dtype].numpy).reshape(
                     slot.shape
                 )
                 unequal = got.tobytes() != slot.got.tobytes()
-                if unequal and not self._is_rounding(draw, slot.got, got, slot.target.allowed.relative):
-                    differ = np.flatnonzero(_bits(got) != _bits(slot.got))
+                if unequal and not (uses_atomics(draw.source) and draw.agrees(number, got)):
+                    differ = _differ(got, slot.got)
                     return Finding(
                         "data_race",
                         f"`{slot.name}` depends on the order in which threads run: {differ.size} elements differ in "
@@ -50,16 +51,7 @@ class ThreadOrder(Check):
                     )
         return None
 
-    @staticmethod
-    def _is_rounding(draw: Draw, first: np.ndarray, other: np.ndarray, allowed: float) -> bool:
-        if first.dtype.kind in "iub" or not uses_atomics(draw.source):
-            return False
-        wide = first.astype(np.complex128 if np.iscomplexobj(first) else np.float64)
-        mask = comparable(other, wide, None)
-        return float(row_error(other, wide, mask)[2].max(initial=0.0)) <= 2.0 * allowed
 
-
-def _bits(array: np.ndarray) -> np.ndarray:
-    return (
-        np.frombuffer(array.tobytes(), np.uint8).reshape(-1, array.dtype.itemsize).sum(axis=1, dtype=np.int64)
-    )
+def _differ(a: HostArray, b: HostArray) -> npt.NDArray[np.int64]:
+    x, y = (np.frombuffer(v.tobytes(), np.uint8).reshape(-1, v.dtype.itemsize) for v in (a, b))
+    return np.flatnonzero((x != y).any(axis=1))

@@ -30,6 +30,8 @@ class DrawResult:
         Result payloads of the first run, uint8, in the plan's return order; empty after a fault.
     finals : dict
         Final payloads of `inout` buffers that are not results.
+    others : dict
+        Result buffer to the payload of the first run that was not bitwise equal to the first.
     fault : Fault or None
     elapsed_ms : list of float
     guards : list of dict
@@ -47,12 +49,13 @@ class DrawResult:
 
     results: list[Bytes] = field(default_factory=list)
     finals: dict[str, Bytes] = field(default_factory=dict)
+    others: dict[str, Bytes] = field(default_factory=dict)
     fault: Fault | None = None
     elapsed_ms: list[float] = field(default_factory=list)
     guards: list[dict[str, Any]] = field(default_factory=list)
     mutated: list[dict[str, Any]] = field(default_factory=list)
     unwritten: dict[str, dict[str, int]] = field(default_factory=dict)
-    differs: dict[str, dict[str, float]] = field(default_factory=dict)
+    differs: dict[str, dict[str, int]] = field(default_factory=dict)
     depends_on_poison: bool = False
     printed: str = ""
 
@@ -220,22 +223,9 @@ def _compare_results(
                     "count": int(unequal.sum()),
                     "first": int(np.argmax(unequal)),
                     "run": number,
-                    "relative": _relative_change(first, images[name].payload, unequal, buffer.dtype),
                 }
+                out.others[name] = images[name].payload.copy()
                 break
-
-
-def _relative_change(a: Bytes, b: Bytes, where: npt.NDArray[np.bool_], dtype: str) -> float:
-    """Return the greatest change over the greatest magnitude: float atomics in another order change little."""
-    if DTYPES[dtype].kind not in "fc":
-        return 1e300
-    wide = np.complex128 if DTYPES[dtype].kind == "c" else np.float64
-    with np.errstate(all="ignore"):
-        x, y = (v.view(DTYPES[dtype].numpy).astype(wide) for v in (a, b))
-        change = np.abs(x - y)[where]
-        scale = np.abs(x[np.isfinite(x)]).max(initial=0.0)
-    # JSON-able, and infinite wherever NaN or infinity come and go.
-    return float(change.max() / scale) if scale > 0 and np.isfinite(change).all() else 1e300
 
 
 def _poison(plan: LaunchPlan, buffer: Buffer, seed: int, image: Image) -> Bytes:

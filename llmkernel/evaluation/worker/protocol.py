@@ -32,8 +32,7 @@ def write_frame(stream: BinaryIO, header: dict[str, Any], blobs: Sequence[Bytes]
     stream.write(text)
     for blob in blobs:
         view = memoryview(np.ascontiguousarray(blob)).cast("B") if blob.nbytes else memoryview(b"")
-        for start in range(0, len(view), _PIECE):
-            stream.write(view[start : start + _PIECE])
+        stream.writelines(view[start : start + _PIECE] for start in range(0, len(view), _PIECE))
     stream.flush()
 
 

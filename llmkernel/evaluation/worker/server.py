@@ -72,10 +72,10 @@ class Server:
             options=ExecutionOptions(**header["options"]),
             misalign=header.get("misalign"),
         )
-        answer = {k: v for k, v in vars(result).items() if k not in ("results", "finals", "fault")}
+        answer = {k: v for k, v in vars(result).items() if k not in ("results", "finals", "others", "fault")}
         answer["fault"] = None if result.fault is None else vars(result.fault)
-        answer["finals"] = list(result.finals)
-        return answer, [*result.results, *result.finals.values()]
+        answer["finals"], answer["others"] = list(result.finals), list(result.others)
+        return answer, [*result.results, *result.finals.values(), *result.others.values()]
 
     def _do_time_open(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
         self._close_sampler()

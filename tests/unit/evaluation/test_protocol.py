@@ -12,12 +12,17 @@ from llmkernel.evaluation.worker.protocol import FrameError, read_frame, write_f
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=20),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
+    lambda children: (
+        st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3)
+    ),
     max_leaves=8,
 )
 
 
-@given(st.dictionaries(st.text(max_size=8).filter(lambda k: k != "blobs"), json_values), st.lists(st.binary(max_size=300)))
+@given(
+    st.dictionaries(st.text(max_size=8).filter(lambda k: k != "blobs"), json_values),
+    st.lists(st.binary(max_size=300)),
+)
 def test_frames_come_back_as_they_were_sent(header, blobs):
     stream = io.BytesIO()
     write_frame(stream, header, [np.frombuffer(b, np.uint8) for b in blobs])

@@ -95,11 +95,16 @@ def test_overflow_of_the_working_dtype_is_expected_there():
     assert special_mismatch(np.array([np.inf], np.float32), oracle, None).size == 0
 
 
-def test_the_references_own_overflow_is_accepted_beside_the_oracles_value():
+def test_nothing_is_judged_where_the_reference_overflows_and_the_oracle_does_not():
     oracle, at_dtype = np.array([1.0]), np.array([np.inf], np.float32)
-    for value in (1.0, np.inf):
+    for value in (1.0, np.inf, np.nan):
         assert special_mismatch(np.array([value], np.float32), oracle, at_dtype).size == 0
-    assert special_mismatch(np.array([np.nan], np.float32), oracle, at_dtype).size == 1
+
+
+def test_an_overflow_within_the_tolerance_of_the_greatest_number_is_not_judged():
+    oracle = np.array([3.39e38])
+    assert special_mismatch(np.array([np.inf], np.float32), oracle, None, 1e-2).size == 0
+    assert special_mismatch(np.array([np.inf], np.float32), oracle, None).size == 1
 
 
 @given(
@@ -109,7 +114,9 @@ def test_the_references_own_overflow_is_accepted_beside_the_oracles_value():
 )
 def test_error_is_zero_for_itself_and_scales_with_the_deviation(seed, shape, dtype):
     rng = np.random.default_rng(seed)
-    oracle = np.asarray(rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype == "complex64" else 0))
+    oracle = np.asarray(
+        rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype == "complex64" else 0)
+    )
     got = oracle.astype(dtype)
     mask = comparable(got, oracle, None)
     assert row_error(got, got.astype(oracle.dtype), mask)[2].max(initial=0) == 0

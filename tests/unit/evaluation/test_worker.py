@@ -96,10 +96,18 @@ def test_large_arrays_cross_in_both_directions(pool):
 
     worker = pool.get("cpu")
     source = "//! f(inout x: uint8[N])\n__global__ void f() {}\n"
-    module, _ = worker.request({"op": "compile", "source": source, "kernels": ["f"], "arch": None}, timeout=60)
+    module, _ = worker.request(
+        {"op": "compile", "source": source, "kernels": ["f"], "arch": None}, timeout=60
+    )
     plan = LaunchPlan((Buffer("x", "uint8", (5_000_000,), "inout"),), (), ("x",))
     x = np.random.default_rng(0).integers(0, 256, 5_000_000, dtype=np.uint8)
-    options = {"timeout_seconds": 20.0, "thread_order": "forward", "seed": 1, "is_fresh_module": False, "dirties_shared": True}
+    options = {
+        "timeout_seconds": 20.0,
+        "thread_order": "forward",
+        "seed": 1,
+        "is_fresh_module": False,
+        "dirties_shared": True,
+    }
     answer, blobs = worker.request(
         {
             "op": "draw",

@@ -57,7 +57,9 @@ def test_a_modules_parameters_become_inputs_and_run_in_float64():
     assert [s.name for s in problem.signature.inputs] == ["input", "weight", "bias"]
     wide = problem.run_reference(problem.host_inputs(), is_wide=True).results[0]
     assert wide.dtype == np.float64
-    expected = X.astype(float) @ module.weight.detach().double().numpy().T + module.bias.detach().double().numpy()
+    expected = (
+        X.astype(float) @ module.weight.detach().double().numpy().T + module.bias.detach().double().numpy()
+    )
     np.testing.assert_allclose(wide, expected, rtol=1e-14)
 
 

@@ -20,9 +20,9 @@ def ones(*shape, dtype="float32"):
 
 def test_equal_sizes_of_the_example_are_tied():
     problem = problem_of(lambda x, y: x + y, ones(6), ones(6))
-    assert str(problem.signature) == "kernel(x: float32[N], y_: float32[N]) -> y: float32[N]".replace("y_", "y", 1).replace(
-        "-> y:", "-> out_y:"
-    )
+    assert str(problem.signature) == "kernel(x: float32[N], y_: float32[N]) -> y: float32[N]".replace(
+        "y_", "y", 1
+    ).replace("-> y:", "-> out_y:")
 
 
 def test_matrix_product_shares_the_inner_symbol():

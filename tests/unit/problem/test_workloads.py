@@ -63,7 +63,9 @@ def test_scalars_take_other_values_but_sizes_do_not():
 @given(st.integers(0, 2**32), st.sampled_from(["int8", "uint8", "int16", "int32", "int64", "uint64", "bool"]))
 def test_integers_stay_within_the_examples_range(seed, dtype):
     rng = np.random.default_rng(seed)
-    example = rng.integers(0, 2, 20).astype(dtype) if dtype == "bool" else rng.integers(3, 100, 20).astype(dtype)
+    example = (
+        rng.integers(0, 2, 20).astype(dtype) if dtype == "bool" else rng.integers(3, 100, 20).astype(dtype)
+    )
     drawn = integer_array(rng, (50,), example, None)
     assert drawn.dtype == example.dtype
     if dtype != "bool":

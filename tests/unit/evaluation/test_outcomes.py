@@ -1,0 +1,234 @@
+"""One candidate for each way of going wrong, and honest ones beside them, on the `cpu` device."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from llmkernel import Report, evaluate
+from llmkernel.errors import ReferenceProblem, UsageError
+from tests.unit.evaluation.kernels import AXPY, ROW_SUM, axpy, axpy_inputs, row_sum, row_sum_inputs
+
+
+def judge(source, reference=axpy, inputs=None, level="full", **options):
+    values = axpy_inputs() if inputs is None else inputs
+    return evaluate(source, reference, values, device="cpu", level=level, **options)
+
+
+def changed(old, new, source=AXPY):
+    assert old in source
+    return source.replace(old, new)
+
+
+WRONG = {
+    "no bounds check": (changed("if (i < N)", ""), "out_of_bounds"),
+    "write behind the end": (changed("z[i] = a", "if (i == N - 1) z[N] = 1; z[i] = a"), "out_of_bounds"),
+    "read far away": (changed("+ y[i]", "+ y[i + 100000]"), "out_of_bounds"),
+    "last element left out": (changed("if (i < N)", "if (i < N - 1)"), "not_written"),
+    "does nothing": (changed("z[i] = a * x[i] + y[i];", ""), "not_written"),
+    "constant built in": (changed("a * x[i]", "2.0f * x[i]"), "wrong_value"),
+    "zeros": (changed("a * x[i] + y[i]", "0.0f"), "wrong_value"),
+    "copies its input": (changed("a * x[i] + y[i]", "x[i]"), "wrong_value"),
+    "a little wrong": (changed("+ y[i]", "+ 1.0001f * y[i]"), "wrong_value"),
+    "right only at the example's size": (
+        changed("z[i] = a", "z[i] = (N == 1000 ? 1 : 2) * a"),
+        "wrong_value",
+    ),
+    "changes an input": (
+        changed("z[i] = a", "((float*)x)[i] += 0.0f; if (N > 3) ((float*)y)[2] = 9; z[i] = a"),
+        "input_mutated",
+    ),
+    "adds to what was there": (changed("z[i] = a", "z[i] += a"), "uninitialised_read"),
+    "NaN for large inputs": (
+        changed(
+            "z[i] = a * x[i] + y[i];", "z[i] = x[i] > 1e3f ? __int_as_float(0x7fc00000) : a * x[i] + y[i];"
+        ),
+        "non_finite",
+    ),
+    "never ends": (
+        changed("z[i] = a", "while (z[i] == z[i] || N > 0) ((volatile float*)z)[i] = 1; z[i] = a"),
+        "timed_out",
+    ),
+    "traps": (changed("z[i] = a", "__trap(); z[i] = a"), "crashed"),
+    "null pointer": (changed("z[i] = a", "*(volatile int*)16 = 1; z[i] = a"), "crashed"),
+    "does not compile": (changed("z[i] = a", "z[i] = undeclared + a"), "not_compiled"),
+    "too many threads": (changed("ceil_div(N, 128), 128>>>", "ceil_div(N, 128), 2048>>>"), "launch_failed"),
+    "declares another dtype": (
+        AXPY.replace("-> z: float32", "-> z: float64").replace("float* z", "double* z"),
+        "wrong_dtype",
+    ),
+    "declares another shape": (
+        AXPY.replace("-> z: float32[N]", "-> z: float32[N, 2]"),
+        "wrong_shape",
+    ),
+    "takes another number of inputs": (
+        "//! f(x: float32[N]) -> z: float32[N]\n//! f<<<1, 1>>>(x, z)\n__global__ void f(const float* x, float* z) {}",
+        "wrong_shape",
+    ),
+    "host code": (AXPY + "\nint main() { return 0; }\n", "rejected"),
+    "no kernel": ("I am sorry, I cannot do that.", "rejected"),
+    "nothing": ("", "rejected"),
+    "binary": ("\x00\xff" * 50, "rejected"),
+    "excludes the user's own size": (
+        AXPY.replace("\n//! axpy<<<", "\n//! require N <= 10\n//! axpy<<<"),
+        "rejected",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "outcome"), WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_candidate_gets_its_outcome(source, outcome):
+    report = judge(source, timeout=2.0)
+    assert report.outcome == outcome, report.headline
+    assert report.headline
+    assert report.feedback
+    assert report.timing is None
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome"),
+    [
+        (changed("        __syncthreads();\n    }\n    if", "    }\n    if", ROW_SUM), "data_race"),
+        (changed("s += x[", "s = s + (float)(short)x[", ROW_SUM), "wrong_value"),
+        (changed("i < N; i += 128", "i < N - N % 128; i += 128", ROW_SUM), "wrong_value"),
+    ],
+    ids=["missing barrier", "narrowed accumulator", "tail left out"],
+)
+def test_reductions_that_go_wrong(source, outcome):
+    assert judge(source, row_sum, row_sum_inputs()).outcome == outcome
+
+
+HONEST = {
+    "axpy": (AXPY, axpy, axpy_inputs()),
+    "row sum": (ROW_SUM, row_sum, row_sum_inputs()),
+    "torch tensors": (
+        AXPY,
+        lambda a, x, y: a * x + y,
+        [2.0, *(torch.from_numpy(v) for v in axpy_inputs()[1:])],
+    ),
+    "float atomics in any order": (
+        "//! total(x: float32[N]) -> y: float32 = 0\n"
+        "//! total<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
+        "__global__ void total(const float* x, float* y, int N) {\n"
+        "    int i = blockIdx.x * 64 + threadIdx.x;\n    if (i < N) atomicAdd(y, x[i]);\n}\n",
+        lambda x: x.sum(),
+        [np.random.default_rng(0).standard_normal(500).astype(np.float32)],
+    ),
+    "in place": (
+        "//! double_(inout x: float32[N])\n//! f<<<ceil_div(N, 64), 64>>>(x, N)\n"
+        "__global__ void f(float* x, int N) { int i = blockIdx.x * 64 + threadIdx.x; if (i < N) x[i] *= 2; }",
+        lambda x: x.__imul__(2),
+        [np.random.default_rng(0).standard_normal(100).astype(np.float32)],
+    ),
+    "the identity": (
+        "//! copy(x: float32[N]) -> y: float32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
+        "__global__ void f(const float* x, float* y, int N) { int i = blockIdx.x * 64 + threadIdx.x; if (i < N) y[i] = x[i]; }",
+        lambda x: x.copy(),
+        [np.random.default_rng(0).standard_normal(100).astype(np.float32)],
+    ),
+    "integers that wrap": (
+        "//! mul(x: int32[N]) -> y: int32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
+        "__global__ void f(const int* x, int* y, int N) { int i = blockIdx.x * 64 + threadIdx.x;"
+        " if (i < N) y[i] = (int)((unsigned)x[i] * 1664525u + 1013904223u); }",
+        lambda x: x * np.int32(1664525) + np.int32(1013904223),
+        [np.random.default_rng(0).integers(-(2**31), 2**31, 100).astype(np.int32)],
+    ),
+    "two results": (
+        "//! both(x: float32[N]) -> (y: float32[N], positive: bool[N])\n//! f<<<ceil_div(N, 64), 64>>>(x, y, positive, N)\n"
+        "__global__ void f(const float* x, float* y, bool* p, int N) { int i = blockIdx.x * 64 + threadIdx.x;"
+        " if (i < N) { y[i] = -x[i]; p[i] = x[i] > 0; } }",
+        lambda x: (-x, x > 0),
+        [np.random.default_rng(0).standard_normal(100).astype(np.float32)],
+    ),
+    "NaN in, NaN out": (
+        "//! root(x: float32[N]) -> y: float32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
+        "__global__ void f(const float* x, float* y, int N) { int i = blockIdx.x * 64 + threadIdx.x; if (i < N) y[i] = sqrtf(x[i]); }",
+        lambda x: np.sqrt(x),
+        [np.random.default_rng(0).standard_normal(100).astype(np.float32)],
+    ),
+    "a size the header fixes": (
+        "//! norm2(x: float32[N, 3]) -> y: float32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
+        "__global__ void f(const float* x, float* y, int N) { int i = blockIdx.x * 64 + threadIdx.x;"
+        " if (i < N) y[i] = x[3 * i] * x[3 * i] + x[3 * i + 1] * x[3 * i + 1] + x[3 * i + 2] * x[3 * i + 2]; }",
+        lambda x: (x * x).sum(-1),
+        [np.random.default_rng(0).standard_normal((100, 3)).astype(np.float32)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "reference", "inputs"), HONEST.values(), ids=HONEST.keys())
+def test_an_honest_candidate_passes(source, reference, inputs):
+    report = judge(source, reference, inputs)
+    assert report.outcome == "passed", report.headline
+    assert {c.name for c in report.checks if c.status == "passed"} >= {
+        "compile",
+        "values",
+        "trivial controls",
+    }
+    assert any("GPU" in n for n in report.not_checked)
+
+
+def test_half_precision_under_a_float32_contract_is_named():
+    source = "#include <cuda_fp16.h>\n" + AXPY.replace(
+        "z[i] = a * x[i] + y[i];",
+        "z[i] = __half2float(__float2half(a)) * __half2float(__float2half(x[i])) + __half2float(__float2half(y[i]));",
+    )
+    assert judge(source).outcome == "precision_downgraded"
+
+
+def test_a_reference_that_ignores_its_inputs_is_inconclusive():
+    source = (
+        "//! f(x: int32[N]) -> y: int32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
+        "__global__ void f(const int* x, int* y, int N) { int i = blockIdx.x * 64 + threadIdx.x; if (i < N) y[i] = 7; }"
+    )
+    report = judge(source, lambda x: np.full_like(x, 7), [np.arange(50, dtype=np.int32)])
+    assert report.outcome == "inconclusive"
+    assert "hardly depends" in report.headline
+
+
+def test_a_report_is_json_and_comes_back_equal():
+    report = judge(AXPY, with_timing=True)
+    data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert Report.from_dict(data).to_dict() == data
+    assert report.timing is not None
+    assert report.timing.is_emulation
+    assert "nothing about speed" in report.timing.claim
+
+
+def test_the_example_is_untouched():
+    inputs = axpy_inputs()
+    before = [np.copy(v) for v in inputs]
+    judge(changed("z[i] = a", "((float*)x)[i] = 0; z[i] = a"), inputs=inputs)
+    for a, b in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_quick_says_that_it_was_quick():
+    report = judge(AXPY, level="quick")
+    assert report.outcome == "passed"
+    assert "Quick check only" in report.headline
+    assert any("no further value families" in n for n in report.not_checked)
+
+
+def test_a_widened_tolerance_is_said():
+    report = judge(changed("+ y[i]", "+ 0.9999f * y[i]"), tolerance=1e-2)
+    assert report.outcome == "passed"
+    assert report.tolerance["policy"] == "user"
+    assert "0.01" in report.tolerance["reason"]
+
+
+def test_an_explicit_signature_unties_or_ties_sizes():
+    report = judge(
+        AXPY, signature="axpy(a: float32, x: float32[K], y: float32[K]) -> z: float32[K]", level="quick"
+    )
+    assert report.workloads[1]["sizes"].keys() == {"K"}
+
+
+def test_wrong_questions_are_refused_before_anything_runs():
+    with pytest.raises(UsageError, match="no device 'tpu'"):
+        evaluate(AXPY, axpy, axpy_inputs(), device="tpu")
+    with pytest.raises(UsageError, match="no level"):
+        evaluate(AXPY, axpy, axpy_inputs(), device="cpu", level="deep")
+    with pytest.raises(ReferenceProblem):
+        evaluate(AXPY, axpy, axpy_inputs()[:2], device="cpu")
