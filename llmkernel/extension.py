@@ -6,11 +6,12 @@ from typing import Any
 
 from llmkernel.config import register_config, unregister_config
 from llmkernel.magics.completion import MagicMatcher
+from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
 from llmkernel.magics.placement import CellPlacement
 
 # One class a file of `magics`; each cell magic in them is completed and checked for its place in the cell.
-MAGICS = (CudaFromMagics,)
+MAGICS = (CudaFromMagics, CudaMagics)
 
 _ATTRIBUTE = "_llmkernel_loaded"
 

@@ -14,8 +14,9 @@ from IPython.core.magic_arguments import argument_group
 from traitlets import Bool, Enum, Float, Int, Unicode
 
 from llmkernel.config import LLMKernel
+from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
-from llmkernel.magics.options import ARGUMENTS
+from llmkernel.magics.options import CUDA_ARGUMENTS, CUDA_FROM_ARGUMENTS
 from llmkernel.magics.parsing import options_of
 
 HERE = Path(__file__).parent
@@ -38,7 +39,7 @@ Keys are never configuration: providers read them from the environment.
 | --- | --- | --- | --- |
 """
 
-_EXAMPLES = """
+_CUDA_FROM_MORE = """
 ## Reference and inputs
 
 REFERENCE is a name, or names joined by dots: `softmax`, `np.linalg.norm`, `model.forward`,
@@ -61,6 +62,14 @@ One row a warp. Rows are 4096 long nearly always.
 - A cell that fails raises one readable error, so that Run All stops; nothing is assigned, the report stays.
 """
 
+_CUDA_MORE = """
+The body is taken as it was typed, so the lines in messages are those of the cell without its first line. Change it and
+run the cell again: it is judged again. A candidate that a provider wrote can be edited the same way, in a `%%cuda`
+cell or as `kernels/NAME/kernel.cu`; the next run of the cell that asked for it verifies what was edited.
+
+[`%%cuda_from`](cuda_from.md) says more about REFERENCE and inputs.
+"""
+
 
 def configuration_page() -> str:
     """Return the page on `LLMKernel`'s options."""
@@ -71,20 +80,20 @@ def configuration_page() -> str:
     return _CONFIGURATION + "\n".join(rows) + "\n"
 
 
-def cuda_from_page() -> str:
-    """Return the page on ``%%cuda_from``."""
-    parser: argparse.ArgumentParser = CudaFromMagics.cuda_from.parser
-    about = inspect.cleandoc(parser.description.replace("\n        ", "\n")) if parser.description else ""
+def magic_page(magic: Any, arguments: tuple[Any, ...], more: str) -> str:
+    """Return the page on a cell magic: its docstring, its options, then `more`."""
+    parser: argparse.ArgumentParser = magic.parser
+    about = inspect.cleandoc(parser.description or "")
     prose, example = about.split("\n\n    ", 1)
-    lines = ["# `%%cuda_from`", "", prose, "", "```", inspect.cleandoc(example), "```"]
+    lines = [f"# `%%{parser.prog}`", "", prose, "", "```", inspect.cleandoc("    " + example), "```"]
     options = options_of(parser)
-    for declared in ARGUMENTS:
+    for declared in arguments:
         if isinstance(declared, argument_group):
             lines += ["", f"## Options: {declared.args[0]}", "", "| option | meaning |", "| --- | --- |"]
         elif declared.args[0] in options:
             action = options[declared.args[0]]
             lines.append(f"| {_form(action)} | {_cell(action.help)}{_default(action)} |")
-    return "\n".join(lines) + "\n" + _EXAMPLES
+    return "\n".join(lines) + "\n" + more
 
 
 def _form(action: argparse.Action) -> str:
@@ -112,7 +121,11 @@ def _cell(text: str | None) -> str:
     return " ".join((text or "").split()).replace("|", "\\|")
 
 
-PAGES = {"configuration.md": configuration_page, "cuda_from.md": cuda_from_page}
+PAGES = {
+    "configuration.md": configuration_page,
+    "cuda_from.md": lambda: magic_page(CudaFromMagics.cuda_from, CUDA_FROM_ARGUMENTS, _CUDA_FROM_MORE),
+    "cuda.md": lambda: magic_page(CudaMagics.cuda, CUDA_ARGUMENTS, _CUDA_MORE),
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -65,7 +65,8 @@ class MagicMatcher:
         quoted = _open_option(before, options)
         if quoted is not None:
             return self._values(options[quoted])
-        references = [] if _has_reference(before, options) else self._callables(word)
+        takes_reference = not any(action.dest == "reference" for action in options.values())
+        references = self._callables(word) if takes_reference and not _has_reference(before, options) else []
         return references + [("param", name) for name in options if not word]
 
     def _values(self, action: argparse.Action) -> Iterable[tuple[str, str]]:
@@ -76,7 +77,7 @@ class MagicMatcher:
             return [("keyword", name) for name in provider_names()]
         if action.dest == "inputs":
             return [("instance", name) for name in user_names(namespace, is_array)]
-        if action.dest == "baseline":
+        if action.dest in ("baseline", "reference"):
             return [("function", name) for name in user_names(namespace, is_reference)]
         return []
 

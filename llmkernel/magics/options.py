@@ -1,30 +1,17 @@
-"""The options of ``%%cuda_from``, declared once for parsing, help, completion and the reference page."""
+"""The options of the cell magics, declared once for parsing, help, completion and the reference pages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from IPython.core.magic_arguments import argument, argument_group, kwds, magic_arguments
 
 from llmkernel.config import DEVICES, REPLAY_MODES, LLMKernel
 from llmkernel.magics import parsing
 
-ARGUMENTS = (
-    argument(
-        "reference",
-        metavar="REFERENCE",
-        help="""A callable of the notebook by name: a function, a lambda with a name, obj.method
-        or a torch module.""",
-    ),
-    argument_group("what is computed"),
-    argument(
-        "--name",
-        metavar="NAME",
-        type=parsing.identifier,
-        help="Name of the generated kernel; default: REFERENCE_cuda.",
-    ),
+_EXAMPLE = (
     argument(
         "--inputs",
         metavar="ARGS",
@@ -51,6 +38,25 @@ ARGUMENTS = (
         metavar="NAME",
         help="Another callable with the same parameters, to be timed beside the kernel; may be repeated.",
     ),
+)
+_PLACE = (
+    argument("--device", choices=DEVICES, help="Where candidates run; auto: the GPU where there is one."),
+    argument("--arch", metavar="NAME", help="Architecture to compile for, such as sm_90a."),
+)
+_QUIET = argument("--quiet", action="store_true", default=None, help="Show the final report only.")
+_REFERENCE = """A callable of the notebook by name: a function, a lambda with a name, obj.method
+        or a torch module."""
+
+CUDA_FROM_ARGUMENTS = (
+    argument("reference", metavar="REFERENCE", help=_REFERENCE),
+    argument_group("what is computed"),
+    argument(
+        "--name",
+        metavar="NAME",
+        type=parsing.identifier,
+        help="Name of the generated kernel; default: REFERENCE_cuda.",
+    ),
+    *_EXAMPLE,
     argument_group("who writes it"),
     argument(
         "--provider",
@@ -85,27 +91,37 @@ ARGUMENTS = (
         help="Wall-clock limit of the whole cell in seconds.",
     ),
     argument_group("where it runs"),
-    argument("--device", choices=DEVICES, help="Where candidates run; auto: the GPU where there is one."),
-    argument("--arch", metavar="NAME", help="Architecture to compile for, such as sm_90a."),
+    *_PLACE,
     argument_group("what is shown"),
     argument(
         "--show-prompt",
         action="store_true",
         help="Show what would be sent, and stop: nothing is sent, nothing is assigned.",
     ),
-    argument("--quiet", action="store_true", default=None, help="Show the final report only."),
+    _QUIET,
 )
 
-USAGE = "%%cuda_from REFERENCE [options], and below it what the kernel should do"
+CUDA_ARGUMENTS = (
+    argument(
+        "name", metavar="NAME", type=parsing.identifier, help="Name that the kernel gets in the notebook."
+    ),
+    argument_group("what is computed"),
+    argument("--from", dest="reference", metavar="REFERENCE", required=True, help=_REFERENCE),
+    *_EXAMPLE,
+    argument_group("where it runs"),
+    *_PLACE,
+    argument_group("what is shown"),
+    _QUIET,
+)
 
 # Left to the provider, which has the configuration too: only what a line names makes a record of another one
 # unfit, and a model that was configured for one provider is not asked of another.
 _OF_THE_PROVIDER = ("provider", "model", "effort", "max_tokens")
 
 
-@dataclass(frozen=True)
-class CudaFromOptions:
-    """One line of ``%%cuda_from``, the configuration's defaults filled in; `ARGUMENTS` has the meanings."""
+@dataclass(frozen=True, kw_only=True)
+class CudaOptions:
+    """One line of ``%%cuda``, the configuration's defaults filled in; `CUDA_ARGUMENTS` has the meanings."""
 
     reference: str
     name: str
@@ -113,6 +129,15 @@ class CudaFromOptions:
     shapes: tuple[dict[str, int], ...] | None
     tolerance: float | None
     baseline: tuple[str, ...]
+    device: str
+    arch: str | None
+    quiet: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaFromOptions(CudaOptions):
+    """One line of ``%%cuda_from``; `CUDA_FROM_ARGUMENTS` has the meanings."""
+
     provider: str | None
     model: str | None
     effort: str | None
@@ -121,26 +146,40 @@ class CudaFromOptions:
     target: float | None
     replay: str
     timeout: float | None
-    device: str
-    arch: str | None
     show_prompt: bool
-    quiet: bool
 
 
-def cuda_from_arguments(magic: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate the magic's method with `ARGUMENTS`."""
-    for decorator in reversed(ARGUMENTS):
-        magic = decorator(magic)
-    # argparse fills in the usage with `%`, and IPython's formatter puts one more in front.
-    magic = kwds(usage="%%cuda_from REFERENCE [options]\n    what the kernel should do, in your own words")(
-        magic
-    )
-    decorated: Callable[..., Any] = magic_arguments("cuda_from")(magic)
-    return decorated
+def declare(
+    name: str, usage: str, arguments: tuple[Any, ...]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a magic's method with `arguments`; `usage` is written as in a cell, its ``%%`` included."""
+
+    def decorate(magic: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(arguments):
+            magic = decorator(magic)
+        # argparse makes one `%` of two, and IPython's formatter puts one in front.
+        magic = kwds(usage=usage)(magic)
+        decorated: Callable[..., Any] = magic_arguments(name)(magic)
+        return decorated
+
+    return decorate
 
 
-def parse_options(magic: Callable[..., Any], line: str, config: LLMKernel) -> CudaFromOptions:
-    """Parse the line of a ``%%cuda_from`` cell.
+Options = TypeVar("Options", bound=CudaOptions)
+
+
+def parse_options(kind: type[Options], magic: Callable[..., Any], line: str, config: LLMKernel) -> Options:
+    """Parse the line of a cell.
+
+    Parameters
+    ----------
+    kind : type
+        `CudaFromOptions` or `CudaOptions`.
+    magic : callable
+        The method that `declare` decorated.
+    line : str
+    config : LLMKernel
+        Where the line is silent.
 
     Raises
     ------
@@ -150,7 +189,7 @@ def parse_options(magic: Callable[..., Any], line: str, config: LLMKernel) -> Cu
     given = vars(parsing.parse_line(magic, line))
     given["baseline"] = tuple(given["baseline"] or ())
     given["name"] = given["name"] or f"{given['reference'].rpartition('.')[2]}_cuda"
-    for field in fields(CudaFromOptions):
+    for field in fields(kind):
         if given[field.name] is None and field.name not in _OF_THE_PROVIDER:
             given[field.name] = getattr(config, field.name, None)
-    return CudaFromOptions(**given)
+    return kind(**given)

@@ -73,6 +73,12 @@ def test_baselines_are_callables(complete):
     assert "rows" not in found
 
 
+def test_cuda(complete):
+    assert "softmax" not in complete("%%cuda ")
+    assert complete("%%cuda fast --from so") == ["softmax"]
+    assert set(complete("%%cuda fast --fr")) == {"--from"}
+
+
 def test_the_magics_name(complete):
     assert "%%cuda_from" in complete("%%cuda_f", "")
 

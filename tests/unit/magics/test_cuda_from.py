@@ -136,6 +136,16 @@ def test_without_an_intent_nobody_is_asked(run, synthesis, surface, cell):
     assert not surface.updates + surface.closed
 
 
+@pytest.mark.parametrize(
+    "cell", ["%%cuda fast --from softmax", "%%cuda fast --from softmax\n\n", "%cuda fast"]
+)
+def test_cuda_without_a_body_says_how_it_is_used(run, cell):
+    error = run(cell)
+
+    assert isinstance(error, UsageError)
+    assert error.what.startswith("usage: %%cuda NAME --from REFERENCE")
+
+
 def test_show_prompt_sends_and_assigns_nothing(run, shell, synthesis, capsys):
     assert run("%%cuda_from softmax --show-prompt\nOne row a block.\n") is None
 

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from llmkernel.config import LLMKernel
 from llmkernel.errors import UsageError
+from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
-from llmkernel.magics.options import parse_options
+from llmkernel.magics.options import CudaFromOptions, CudaOptions, parse_options
 from llmkernel.magics.parsing import split_line, workloads
 
 
 def parse(line, **config):
-    return parse_options(CudaFromMagics.cuda_from, line, LLMKernel(**config))
+    return parse_options(CudaFromOptions, CudaFromMagics.cuda_from, line, LLMKernel(**config))
 
 
 def refusal(line):
@@ -120,6 +121,22 @@ def test_a_line_that_cannot_be_understood_is_refused(line, says):
     error = refusal(line)
     assert says in str(error)
     assert error.next_step
+
+
+def test_the_line_of_cuda():
+    def parse_cuda(line):
+        return parse_options(CudaOptions, CudaMagics.cuda, line, LLMKernel(device="cpu"))
+
+    options = parse_cuda("fast --from np.exp --baseline g")
+    assert (options.name, options.reference, options.baseline, options.device) == (
+        "fast",
+        "np.exp",
+        ("g",),
+        "cpu",
+    )
+    for line, says in [("fast", "--from"), ("--from f", "NAME"), ("2f --from f", "Python name")]:
+        with pytest.raises(UsageError, match=says):
+            parse_cuda(line)
 
 
 @pytest.mark.parametrize(
