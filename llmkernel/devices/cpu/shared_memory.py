@@ -1,8 +1,8 @@
 """Rewriting of `extern __shared__`: the one declaration that no macro can express.
 
-Static shared memory is thread-local memory of the module, by a macro. Dynamic shared memory is one thread-
-local array of the runner, under whatever name and type a kernel declares it: the declaration keeps both and gets the
-array's symbol.
+Static shared memory is thread-local memory of the module, by a macro. Dynamic shared memory is one thread-local
+array of the runner: a declaration in a function becomes a reference to it, under the declared name and type; one
+outside gets the array's symbol (which g++ would ignore inside a template).
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ _SPECIFIERS = r"(?:(?:static|volatile|inline|const)\s+)*"
 _DECLARATION = re.compile(
     rf"\b(?:extern\s+{_SPECIFIERS}__shared__|__shared__\s+{_SPECIFIERS}extern|static\s+__shared__|__shared__\s+static)\b"
 )
-_SYMBOL = ' __asm__("cpu_device_shared")'
+_KEYWORDS = re.compile(r"\b(?:extern|static|inline|__shared__)\b")
+_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_ALIGNMENT = re.compile(rf"(?:\b__align__|\balignas|\b__attribute__|\b__builtin_align__)\s*{_PARENTHESES}")
+_ARRAY = re.compile(r"(?P<type>[^\[\],]*[\s*&>])(?P<name>[A-Za-z_]\w*)\s*(?P<dims>\[\s*\](?:\s*\[[^\[\]]*\])*)\s*", re.DOTALL)
+_OUTSIDE_FUNCTIONS = re.compile(r"(?:\bnamespace\b[\s\w:]*|\bextern\s+)\s*\Z")
+_SYMBOL = "cpu_device_shared"
 
 
 def rewrite_shared(source: str) -> str:
@@ -27,12 +32,45 @@ def rewrite_shared(source: str) -> str:
         end = blanked.find(";", match.end())
         if end < 0:
             break
-        keywords = source[match.start() : match.end()]
-        is_dynamic = "extern" in keywords
-        keywords = re.sub(r"\b(?:extern|static)\b", "", keywords)
-        keywords = keywords.replace("__shared__", "extern __thread" if is_dynamic else "__shared__")
-        pieces += [source[done : match.start()], keywords, source[match.end() : end]]
-        if is_dynamic:
-            pieces.append(_SYMBOL)
+        text = blanked[match.start() : end]
+        is_dynamic = "extern" in match.group(0)
+        rest = _KEYWORDS.sub("", text)
+        pieces.append(source[done : match.start()])
+        if not is_dynamic:
+            pieces.append("__shared__" + rest)
+        elif _is_in_function(blanked, match.start()):
+            pieces.append(_reference(rest) or _labelled(rest))
+        else:
+            pieces.append(_labelled(rest))
         done = end
     return "".join(pieces) + source[done:]
+
+
+def _reference(declaration: str) -> str | None:
+    array = _ARRAY.fullmatch(_ALIGNMENT.sub(_newlines_of, declaration).lstrip(" \t"))
+    if not array:
+        return None
+    base, name, dims = array["type"], array["name"], " ".join(array["dims"].split())
+    # The line breaks of the declaration stay once, in its type.
+    return f"{base} (&{name}){dims} = *({' '.join(base.split())} (*){dims}){_SYMBOL}"
+
+
+def _labelled(declaration: str) -> str:
+    return f'extern __thread {declaration} __asm__("{_SYMBOL}")'
+
+
+def _newlines_of(match: re.Match[str]) -> str:
+    return "\n" * match.group(0).count("\n")
+
+
+def _is_in_function(blanked: str, offset: int) -> bool:
+    """Whether the innermost braces around `offset` are other than a namespace's or those of `extern "C"`."""
+    depth = 0
+    for at in range(offset - 1, -1, -1):
+        if blanked[at] == "}":
+            depth += 1
+        elif blanked[at] == "{":
+            if depth == 0:
+                return not _OUTSIDE_FUNCTIONS.search(blanked, max(0, at - 200), at)
+            depth -= 1
+    return False
