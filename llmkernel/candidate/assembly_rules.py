@@ -81,10 +81,6 @@ def attribute(source: Source) -> Iterator[Finding]:
             depth += (inner.text in ("(", "[")) - (inner.text in (")", "]"))
             is_namespace = j + 1 < len(inside) and inside[j + 1].text in ("::", ":")
             is_outer = depth <= (2 if token.text != "__declspec" else 1) - is_standard
-            if (
-                inner.kind == "name"
-                and is_outer
-                and not is_namespace
-                and inner.text.strip("_") not in _ATTRIBUTES
-            ):
+            is_named = inner.kind == "name" and inner.text != "using" and not is_namespace
+            if is_named and is_outer and inner.text.strip("_") not in _ATTRIBUTES:
                 yield Finding(inner.line, f"The attribute `{inner.text}` is not available.")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 
 from llmkernel.candidate.cxx_declarations import Declaration, declarations
 from llmkernel.candidate.lexer import CxxToken, expand_macros, tokenize
@@ -120,9 +121,9 @@ def check_rules(source: str) -> None:
     llmkernel.errors.RejectedError
         For the first rule that is broken, with its name and line.
     """
-    # The rule modules fill the registry.
-    from llmkernel.candidate import assembly_rules, host_rules, preprocessor_rules  # noqa: F401
-
+    # These modules fill the registry; their order is the order in which rules are asked.
+    for module in ("host_rules", "preprocessor_rules", "assembly_rules"):
+        import_module(f"llmkernel.candidate.{module}")
     parsed = Source(source)
     lines = source.split("\n")
     for each in RULES.values():

@@ -102,8 +102,8 @@ def test_which_kernels_are_found(source: str, names: list[str]) -> None:
 
 def test_template_parameters() -> None:
     kernel = one(
-        "template <typename T, class U = float, int N = 4 * (2 + 1), bool IsCausal = (3 > 2), unsigned, size_t S, typename... Rest>\n"
-        "__global__ void k(T* x) {}"
+        "template <typename T, class U = float, int N = 4 * (2 + 1), bool IsCausal = (3 > 2),"
+        " unsigned, size_t S, typename... Rest>\n__global__ void k(T* x) {}"
     )
 
     assert [(p.name, p.type, p.default, p.is_type, p.is_pack) for p in kernel.template_parameters] == [

@@ -116,11 +116,14 @@ repeat 2:
 
 def test_arguments_of_every_kind() -> None:
     found = plan(
-        """f(x: float32[M, N], s: strided float16[M], k: int64, e: float16, c: complex64, b: bool, p: float32[]) -> (y: float32[M] = 0, n: int64)
-scratch part: float32[num_sms, M] = 0
-k<(k > 2), -1, 5000000000><<<(M, 2), (32, 4, 2), shared=64, cooperative>>>(x + N, s, s.stride(0), k, e, c, b, p, y, n, part, 0.5, N == 64, sizeof(float16))""",
-        """template <bool B, int I, long long L> __global__ void k(const float* x, const __half* s, long long ss, int k, __half e,
-        float2 c, bool b, const float* p, float* y, long long* n, float* part, float half, bool q, unsigned char z) {}""",
+        "f(x: float32[M, N], s: strided float16[M], k: int64, e: float16, c: complex64, b: bool, p: float32[])"
+        " -> (y: float32[M] = 0, n: int64)\n"
+        "scratch part: float32[num_sms, M] = 0\n"
+        "k<(k > 2), -1, 5000000000><<<(M, 2), (32, 4, 2), shared=64, cooperative>>>("
+        "x + N, s, s.stride(0), k, e, c, b, p, y, n, part, 0.5, N == 64, sizeof(float16))",
+        "template <bool B, int I, long long L> __global__ void k(const float* x, const __half* s, long long ss,"
+        " int k, __half e, float2 c, bool b, const float* p, float* y, long long* n, float* part, float half,"
+        " bool q, unsigned char z) {}",
         X,
         ArrayArgument("float16", (100,), (3,)),
         ScalarValue(7),
@@ -394,7 +397,12 @@ k<<<1, 1>>>(aligned(y, 256), aligned(s, 256), aligned(y, 512))""",
 
 
 def test_scratch_of_a_branch_is_there_only_when_it_is_taken() -> None:
-    lines = "f(x: float32[N]) -> y: float32[N]\nwhen N > 4:\n    scratch s: float32[N]\n    k<<<1, 1>>>(s)\notherwise:\n    k<<<1, 1>>>(y)"
+    lines = """f(x: float32[N]) -> y: float32[N]
+when N > 4:
+    scratch s: float32[N]
+    k<<<1, 1>>>(s)
+otherwise:
+    k<<<1, 1>>>(y)"""
     kernel = "__global__ void k(float* s) {}"
 
     assert len(plan(lines, kernel, ArrayArgument("float32", (8,))).buffers) == 3
@@ -402,11 +410,11 @@ def test_scratch_of_a_branch_is_there_only_when_it_is_taken() -> None:
 
 
 def test_candidates_survive_pickle_and_tell_their_header() -> None:
-    source = "#include <x>\n  //! f(x: float32[N]) -> y: float32[N]\n//! k<<<N, 1>>>(x)  # rows\n__global__ void k(const float* x) {}\n"
-    found = parse_candidate(source)
+    header = "  //! f(x: float32[N]) -> y: float32[N]\n//! k<<<N, 1>>>(x)  # rows\n"
+    found = parse_candidate(f"#include <x>\n{header}__global__ void k(const float* x) {{}}\n")
     again: Candidate = pickle.loads(pickle.dumps(found))
 
-    assert found.header_text == "  //! f(x: float32[N]) -> y: float32[N]\n//! k<<<N, 1>>>(x)  # rows\n"
+    assert found.header_text == header
     assert again == found
     array = ArrayArgument("float32", (8,))
     assert again.plan([array], H200) == found.plan([array], H200)

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from llmkernel.candidate.reply import extract_source
 from llmkernel.errors import ReplyError
 
-SOURCE = "//! f(x: float32[N]) -> y: float32[N]\n//! k<<<N, 1>>>(x, y)\n__global__ void k(const float* x, float* y) {\n    y[0] = x[0];\n}\n"
+SOURCE = """//! f(x: float32[N]) -> y: float32[N]
+//! k<<<N, 1>>>(x, y)
+__global__ void k(const float* x, float* y) {
+    y[0] = x[0];
+}
+"""
 OTHER = SOURCE.replace("x[0];", "2 * x[0];")
 PLAIN = SOURCE.split("\n", 2)[2]
 
