@@ -3,7 +3,7 @@
 //! let copies = max(1, min(8, 8192 // max(bins, 1)))
 //! let blocks = min(ceil_div(N * sizeof(T), 65536), 8 * num_sms)
 //! when bins <= 8192:
-//!     count_in_shared<T><<<blocks, 256, 4 * bins * copies>>>(x, counts, N, bins, copies)
+//!     count_in_shared<T><<<blocks, 256>>>(x, counts, N, bins, copies)
 //! otherwise:
 //!     count_in_global<T><<<blocks, 256>>>(x, counts, N, bins)
 
@@ -56,7 +56,7 @@ __device__ __forceinline__ void add(long long* counter, unsigned long long n) {
 template <typename T>
 __global__ void __launch_bounds__(256)
     count_in_shared(const T* __restrict__ x, long long* __restrict__ counts, long long N, int bins, int copies) {
-    extern __shared__ unsigned counters[];
+    __shared__ unsigned counters[8192];
     for (int i = threadIdx.x; i < bins * copies; i += 256) counters[i] = 0;
     __syncthreads();
     unsigned* mine = counters + (threadIdx.x / 32 % copies) * bins;

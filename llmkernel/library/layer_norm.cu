@@ -258,6 +258,8 @@ __global__ void __launch_bounds__(512)
     x += static_cast<long long>(blockIdx.x) * N;
     y += static_cast<long long>(blockIdx.x) * N;
     const int offset = offset_in_pack(x);
+    // Everything is measured from the row's first element: a mean that is large beside the spread then rounds nothing away.
+    const A origin = N > 0 ? widen(x[0]) : A(0);
     Moments<A> part = {A(0), A(0), A(0)};
     for (int i = static_cast<int>(threadIdx.x) * V - offset; i < N; i += 512 * UNROLL * V) {
         Pack<T> loaded[UNROLL];
@@ -270,7 +272,7 @@ __global__ void __launch_bounds__(512)
             for (int k = 0; k < V; ++k) {
                 const int j = i + u * 512 * V + k;
                 count += j >= 0 && j < N ? A(1) : A(0);
-                sum += widen(loaded[u].at[k]);
+                sum += j >= 0 && j < N ? widen(loaded[u].at[k]) - origin : A(0);
             }
         if (count == A(0)) continue;
         const A mean = sum / count;
@@ -279,7 +281,7 @@ __global__ void __launch_bounds__(512)
 #pragma unroll
             for (int k = 0; k < V; ++k) {
                 const int j = i + u * 512 * V + k;
-                const A d = j >= 0 && j < N ? widen(loaded[u].at[k]) - mean : A(0);
+                const A d = j >= 0 && j < N ? widen(loaded[u].at[k]) - origin - mean : A(0);
                 squares += d * d;
             }
         part.merge(count, mean, squares);
@@ -299,7 +301,7 @@ __global__ void __launch_bounds__(512)
     const bool is_y_aligned = offset_in_pack(y) == offset;
     for (int i = static_cast<int>(threadIdx.x) * V - offset; i < N; i += 512 * V) {
         Pack<T> pack = load(x, i, N, true);
-        affine.apply(pack, i, N, whole.mean, A(0), scale);
+        affine.apply(pack, i, N, origin, whole.mean, scale);
         store(y, pack, i, N, is_y_aligned);
     }
 }

@@ -218,8 +218,12 @@ def _compare(entry: Entry, fit: _Fit, probe: Probe, words: str) -> Match | None:
 class _Draw:
     inputs: tuple[Any, ...]  # in the order of the entry's inputs, missing scalars None
     expected: Array
-    tolerance: float
+    eps: float  # of the coarser of working and result dtype; 0 for integers
     is_special: bool
+
+    @property
+    def tolerance(self) -> float:
+        return max(1e-5, 30 * self.eps) if self.eps else 0.0
 
 
 def _draws(entry: Entry, fit: _Fit, probe: Probe) -> Iterator[_Draw]:
@@ -285,7 +289,7 @@ def _draw(
     result = results[0]
     name = dtype_name(result.dtype)
     working = max(DTYPES[name].eps, DTYPES[dtype].eps if dtype else 0.0)
-    return _Draw(tuple(inputs), result, max(1e-5, 30 * working) if working else 0.0, is_special)
+    return _Draw(tuple(inputs), result, working, is_special)
 
 
 def _sizes_of(dim: str, entry: Entry, fit: _Fit, sizes: dict[str, int]) -> tuple[int, ...]:
@@ -333,6 +337,7 @@ def _agreement(
 ) -> tuple[bool, float] | None:
     """Return (differs on special values, largest relative error), or None where a draw disagrees."""
     worst, differs = 0.0, False
+    finest = min(d.eps for d in draws)
     for draw in draws:
         values = [fixed.get(t.name, v) for t, v in zip(fit.line.inputs, draw.inputs, strict=True)]
         got = _call(entry, fit, values)
@@ -342,11 +347,11 @@ def _agreement(
         if draw.is_special:
             differs = differs or not _stand_alike(got, draw.expected)
             continue
-        error = _relative_error(got, draw.expected)
+        error = relative_error(got, draw.expected)
         if not error <= draw.tolerance:
             return None
-        # Errors of 16-bit dtypes say nothing of which neighbour it is: float64 draws decide where they exist.
-        if draw.tolerance <= 1e-4 or all(d.tolerance > 1e-4 for d in draws):
+        # Rounding errors of narrow dtypes say nothing of which neighbour it is: the widest draws decide.
+        if draw.eps == finest:
             worst = max(worst, error)
     return differs, worst
 
@@ -376,7 +381,8 @@ def _folded(array: Array, term: Term, entry: Entry, fit: _Fit) -> Array:
     return array.reshape(*shape[:at], int(np.prod(shape[at : at + fit.axes])), *shape[at + fit.axes :])
 
 
-def _relative_error(got: Array, expected: Array) -> float:
+def relative_error(got: Array, expected: Array) -> float:
+    """Return the largest difference over the largest expected magnitude; infinite where NaN or infinities differ."""
     a, b = _widest(got), _widest(expected)
     finite = np.isfinite(a) & np.isfinite(b)
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True):

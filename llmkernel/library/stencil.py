@@ -18,7 +18,7 @@ def _around(u: Array, mode: str) -> Array:
 def _heat(mode: str, *, is_rim_kept: bool = False) -> Callable[[Array, float, int], Array]:
     def heat(u: Array, alpha: float, steps: int) -> Array:
         v = np.array(u)
-        for _ in range(steps):
+        for _ in range(steps if v.size else 0):
             around = _around(v, mode)
             w = alpha * around if alpha == 0.25 else v + alpha * (around - 4 * v)
             if is_rim_kept:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from llmkernel.errors import ProviderError
 from llmkernel.library.entry import Entry
 from llmkernel.library.matching import Match
 from llmkernel.library.probe import Probe
+from llmkernel.library.user import UserEntry
 from llmkernel.providers.base import Event, Provider, Reply, Request, Started, TextDelta
 
 _CHUNK = 400
@@ -46,6 +47,21 @@ class LibraryProvider(Provider):
 
         return shipped_entries()
 
+    def extra_entries(self) -> Sequence[UserEntry]:
+        """Return the user's own accepted kernels."""
+        from llmkernel.library.user import extra_entries
+
+        return extra_entries()
+
+    def matches(self, problem: Any) -> list[Match]:
+        """Return every kernel that behaves as the problem's reference does, the best first."""
+        from llmkernel.library.matching import find_matches, words_of
+
+        probe, words = Probe(problem), words_of(problem)
+        own = (entry.match(probe, words) for entry in self.extra_entries())
+        found = [*(m for m in own if m is not None), *find_matches(probe, words, self.entries())]
+        return sorted(found, key=lambda m: m.rank)
+
     def stream(self, request: Request) -> Iterator[Event]:
         """Reply with the best match, or with the next best on a later attempt.
 
@@ -54,8 +70,6 @@ class LibraryProvider(Provider):
         NoLibraryMatchError
             When no entry (or no further one) behaves as the reference does.
         """
-        from llmkernel.library.matching import find_matches, words_of
-
         if request.problem is None:
             raise NoLibraryMatchError(
                 "The library was asked without a problem.",
@@ -63,11 +77,10 @@ class LibraryProvider(Provider):
                 next_step="Use %%cuda_from or llmkernel.synthesize, or another --provider.",
             )
         yield Started("library")
-        probe = Probe(request.problem)
-        matches = find_matches(probe, words_of(request.problem), self.entries())
+        matches = self.matches(request.problem)
         earlier = sum(m.role == "assistant" for m in request.messages)
         if earlier >= len(matches):
-            raise self._no_match(probe, matches)
+            raise self._no_match(request.problem, matches)
         match = matches[earlier]
         text = _reply_text(match)
         for start in range(0, len(text), _CHUNK):
@@ -75,19 +88,18 @@ class LibraryProvider(Provider):
         details = {"library_entry": match.name, "adaptations": list(match.adaptations)}
         yield Reply(text, "end", "library", details=details)
 
-    def _no_match(self, probe: Probe, matches: Sequence[Match]) -> NoLibraryMatchError:
-        tried = ", ".join(m.name for m in matches)
+    def _no_match(self, problem: Any, matches: Sequence[Match]) -> NoLibraryMatchError:
+        if matches:
+            what = "Nothing else in the library computes this."
+            looked_at = "tried: " + ", ".join(m.name for m in matches)
+        else:
+            what = "Nothing in the library computes this."
+            count = len(self.entries()) + len(self.extra_entries())
+            looked_at = f"{count} entries were compared by behaviour, none agrees"
         return NoLibraryMatchError(
-            "Nothing else in the library computes this."
-            if matches
-            else "Nothing in the library computes this.",
+            what,
             rule="an entry fits when its NumPy reference and yours agree on small random inputs",
-            received=f"{probe.problem.name}({probe.describe()}); "
-            + (
-                f"tried: {tried}"
-                if tried
-                else f"{len(self.entries())} entries were compared by behaviour, none agrees"
-            ),
+            received=f"{problem.name}({Probe(problem).describe()}); {looked_at}",
             next_step="Set ANTHROPIC_API_KEY or OPENAI_API_KEY and name --provider claude or codex, use "
             "--provider openai-compatible with a server of your own, or write the kernel in a %%cuda cell.",
         )
