@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, Thinking, Usage
 from llmkernel.providers.keys import Key
 from llmkernel.providers.models import cost_usd
-from llmkernel.providers.remote import RemoteProvider, begin, count
+from llmkernel.providers.remote import RemoteProvider, begin, count, create_or_drop
 from llmkernel.providers.translate import Call, from_body, stream_cut
 
 # Codes of `response.failed` with which the provider declines, in place of failing.
@@ -38,7 +38,8 @@ class CodexProvider(RemoteProvider):
         # truncated stream into the same RuntimeError.
         with (
             self._client(key) as client,
-            client.responses.create(stream=True, **self._body(request)) as stream,
+            # Summaries of reasoning are for verified organisations and reasoning models only.
+            create_or_drop(client.responses.create, self._body(request), "summar", _drop_summary) as stream,
         ):
             begin(stream, call)
             yield from _Reader(call).read(stream)
@@ -52,6 +53,7 @@ class CodexProvider(RemoteProvider):
             "instructions": request.system,
             "input": [{"role": m.role, "content": m.text} for m in request.messages],
             "store": False,
+            "stream": True,
             "reasoning": reasoning,
             # Requests with the same stable part are sent to where it is cached.
             "prompt_cache_key": f"llmkernel-{hashlib.sha256(request.system.encode()).hexdigest()[:32]}",
@@ -132,6 +134,12 @@ class _Reader:
         )
         text = self.call.partial
         return Reply(text, stop_reason, model, usage, self.call.request_id, cost_usd(usage, model), details)
+
+
+def _drop_summary(body: dict[str, Any]) -> None:
+    del body["reasoning"]["summary"]
+    if not body["reasoning"]:
+        del body["reasoning"]
 
 
 def _plain(value: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from llmkernel.providers import network
 from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, Thinking, Usage
 from llmkernel.providers.keys import Key, find_key
 from llmkernel.providers.models import cost_usd
-from llmkernel.providers.remote import RemoteProvider, begin, count
+from llmkernel.providers.remote import RemoteProvider, begin, count, create_or_drop
 from llmkernel.providers.thinking_tags import ThinkingTags
 from llmkernel.providers.translate import Call, not_this_protocol, stream_cut
 
@@ -78,17 +78,10 @@ class OpenAICompatibleProvider(RemoteProvider):
         return openai.OpenAI(**options)
 
     def _events(self, request: Request, key: Key | None, call: Call) -> Iterator[Event]:
-        import openai
-
-        body = self._body(request)
+        # An older server refuses the request for its usage: its tokens stay unknown.
         with self._client(key) as client:
-            try:
-                stream = client.chat.completions.create(**body)
-            except openai.BadRequestError as error:
-                if "stream_options" not in str(error):
-                    raise
-                del body["stream_options"]  # an older server: its tokens stay unknown
-                stream = client.chat.completions.create(**body)
+            create = client.chat.completions.create
+            stream = create_or_drop(create, self._body(request), "stream_options", _drop_usage)
             with closing(stream):
                 begin(stream, call)
                 yield from _Reader(call).read(stream)
@@ -169,3 +162,7 @@ class _Reader:
         )
         cost = cost_usd(usage, self.model) if self.usage else None
         return Reply(self.call.partial, stop_reason, self.model, usage, self.call.request_id, cost, details)
+
+
+def _drop_usage(body: dict[str, Any]) -> None:
+    del body["stream_options"]

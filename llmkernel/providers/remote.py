@@ -6,7 +6,7 @@ import difflib
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from llmkernel.providers.retry import Clock, RetryPolicy, stream_with_retries
 from llmkernel.providers.settings import ProviderSettings
 from llmkernel.providers.translate import Call, not_this_protocol, proxy_error, translate
 
-# Bytes of UTF-8 a token, measured by both vendors' rules of thumb for code and English: 3 to 4.
+# A rule of thumb: a token of code or English is 3 to 4 bytes of UTF-8.
 _BYTES_PER_TOKEN = 3.5
 _TOKENS_PER_MESSAGE = 8
 
@@ -180,6 +180,22 @@ class RemoteProvider(Provider):
                 read=self.settings.read_timeout_s,
             ),
         }
+
+
+def create_or_drop(
+    create: Callable[..., Any], body: dict[str, Any], word: str, drop: Callable[[dict[str, Any]], object]
+) -> Any:
+    """Send `body`; where the server refuses it for an extra that `word` names, send it once more without.
+
+    `drop` removes the extra from `body`.
+    """
+    try:
+        return create(**body)
+    except Exception as error:
+        if getattr(error, "status_code", None) != 400 or word not in str(error):
+            raise
+    drop(body)
+    return create(**body)
 
 
 def begin(stream: Any, call: Call) -> None:

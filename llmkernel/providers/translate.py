@@ -80,7 +80,8 @@ class Call:
 def translate(error: BaseException, call: Call) -> RemoteError | MissingKeyError:
     """Return the error of this package that says what `error` means for `call`.
 
-    Raise it ``from None``: the SDK's frames say nothing to a user, its exceptions hold requests with keys.
+    Raise it outside the handler of `error`: the SDK's frames say nothing to a user, and its exception holds the
+    request with the key.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
     status = getattr(error, "status_code", None)
@@ -137,7 +138,7 @@ def from_body(body: object, call: Call, status: int | None = None, **extra: Any)
     kind = classify(status, codes, message, is_structured=isinstance(body, Mapping))
     what, rule, next_step = _describe(kind, call)
     label = " · ".join([*([f"HTTP {status}"] if status else []), *sorted(codes)])
-    received = f"{label}: {_short(message)}" if message and label else _short(message) or label
+    received = _short(": ".join(part for part in (label, message) if part))
     common = {
         "provider": call.provider,
         "partial": call.partial,

@@ -9,7 +9,7 @@ import pytest
 from llmkernel.providers.base import Message, Reply, Request, Started, TextDelta, Thinking, Usage
 from llmkernel.providers.errors import RefusedError, TruncatedError, failure_of_reply
 from tests.unit.providers.support import KEYS, PROVIDERS, REQUEST, last, make
-from tests.wire.scripts import Script, refusal, reply
+from tests.wire.scripts import Script, openai_error, refusal, reply
 
 TEXT = "Voilà: ```cuda\n__global__ void k() { /* µs × 1024 – 漢字 */ }\n```"
 
@@ -226,6 +226,16 @@ def test_a_compatible_server_without_stream_options_is_asked_without(wire_server
 
     assert last(make("openai-compatible", wire_server, monkeypatch).stream(REQUEST)).text == "x"
     assert "stream_options" not in wire_server.requests[1].body
+
+
+@pytest.mark.parametrize("effort", [None, "low"])
+def test_codex_does_without_summaries_where_they_are_refused(effort, wire_server, monkeypatch):
+    message = "Your organization must be verified to generate reasoning summaries."
+    wire_server.queue(openai_error(400, "unsupported_value", message), reply("x"))
+    request = Request("", (Message("user", "a"),), effort=effort)
+
+    assert last(make("codex", wire_server, monkeypatch).stream(request)).text == "x"
+    assert wire_server.requests[1].body.get("reasoning") == ({"effort": "low"} if effort else None)
 
 
 def test_reasoning_between_tags_is_not_part_of_the_reply(wire_server, monkeypatch):
