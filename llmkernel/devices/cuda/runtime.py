@@ -62,14 +62,16 @@ class PreparedCall:
 
     def launch(self, addresses: Sequence[int], stream: int) -> None:
         """Queue the plan on a stream of the current context (of this call's own where another is current)."""
-        with self._lock:
-            try:
+        self._lock.acquire()
+        try:
+            self._launch(addresses, stream)
+        except DriverError as error:
+            if error.code not in _WRONG_CONTEXT:
+                raise
+            with self._context:
                 self._launch(addresses, stream)
-            except DriverError as error:
-                if error.code not in _WRONG_CONTEXT:
-                    raise
-                with self._context:
-                    self._launch(addresses, stream)
+        finally:
+            self._lock.release()
 
     def launch_elsewhere(self, addresses: Sequence[int], stream: int) -> None:
         """Queue the plan on a GPU that is not this thread's current one."""

@@ -65,6 +65,7 @@ def torch_caller(driver, monkeypatch):
         caller = make_caller(parse_candidate(source), domain("torch", *arguments, on_gpu=True, **options))
         assert isinstance(caller, TorchCaller)
         caller._has_one_gpu, caller._devices, caller._current_device = True, ["cpu"], lambda: 0
+        caller._empty_here = None
         return caller
 
     return make
