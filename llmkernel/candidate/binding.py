@@ -210,6 +210,12 @@ def _array(
             f"{text}, strides {argument.strides}",
             "Pass a contiguous copy, or declare the input `strided`.",
         )
+    is_overlapping = any(
+        n > 1 and s == 0 for n, s in zip(argument.shape, argument.strides or (), strict=False)
+    )
+    if spec.is_inout and is_overlapping:
+        what = "it is a broadcast view, whose elements share memory; the kernel writes to it."
+        refuse(what, "layout", f"{text}, strides {argument.strides}", "Pass a copy.")
     return argument
 
 
@@ -230,7 +236,11 @@ def _scalar(spec: ScalarSpec, argument: CallArgument, types: dict[str, str]) -> 
             next_step="Pass a number, such as `x.item()`.",
         )
     given = argument.value
-    value = convert_scalar(given.item() if isinstance(given, np.generic) else given, dtype)
+    if isinstance(given, np.generic):
+        # NumPy's scalars become Python's; those of ml_dtypes have no other way than float().
+        item = given.item()
+        given = float(item) if isinstance(item, np.generic) else item
+    value = convert_scalar(given, dtype)
     if value is None:
         raise BindingError(
             f"`{spec.name}`: {argument.value!r} does not fit in {dtype}.",

@@ -54,7 +54,7 @@ _RAW = frozenset(
     )
 )
 _RAW_DTYPES = frozenset(("int8", "uint8", "uint16", "uint32", "uint64"))
-TENSOR_MAPS = frozenset(("CUtensorMap", "CUtensorMap_st", "llm::TensorMap"))
+_TENSOR_MAPS = frozenset(("CUtensorMap", "CUtensorMap_st", "TensorMap"))
 
 
 def join_tokens(texts: Iterable[str]) -> str:
@@ -113,8 +113,13 @@ def dtype_of(base: str) -> str | None:
 def is_dependent(base: str) -> bool:
     """Whether the type is computed by a template, so that only the compiler knows it."""
     return "<" in base or (
-        "::" in base and dtype_of(base) is None and base not in _RAW and base not in TENSOR_MAPS
+        "::" in base and dtype_of(base) is None and base not in _RAW and not is_tensor_map(base)
     )
+
+
+def is_tensor_map(base: str) -> bool:
+    """Whether the type is CUDA's tensor map, or `TensorMap` of `llmkernel.cuh` in any namespace."""
+    return base.rsplit("::", 1)[-1] in _TENSOR_MAPS
 
 
 def accepts_pointer(base: str, dtype: str) -> bool:

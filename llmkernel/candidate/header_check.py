@@ -7,7 +7,7 @@ from itertools import islice, product
 from typing import NoReturn
 
 from llmkernel.candidate.binding import sizeof
-from llmkernel.candidate.cxx_types import TENSOR_MAPS, accepts_pointer, dtype_of, substitute
+from llmkernel.candidate.cxx_types import accepts_pointer, dtype_of, is_tensor_map, substitute
 from llmkernel.candidate.expressions import expression_is_known
 from llmkernel.candidate.parameters import KernelDeclaration, KernelParameter
 from llmkernel.candidate.resolution import find_kernel, template_mapping
@@ -189,7 +189,7 @@ class _Checker:
         if declared.is_reference:
             fail(f"`{argument}`: {where} is a reference.", "Take the parameter by value or as a pointer.")
         if isinstance(argument, TensorMapUse):
-            if base not in TENSOR_MAPS or declared.pointer_depth:
+            if not is_tensor_map(base) or declared.pointer_depth:
                 fail(
                     f"`{argument}`: {where} is `{declared.type}`.",
                     "Declare it `const __grid_constant__ CUtensorMap`.",
@@ -211,7 +211,7 @@ class _Checker:
     ) -> None:
         spec = self.arrays[argument.name]
         dtype = self.types.get(spec.dtype, spec.dtype)
-        if base in TENSOR_MAPS and not declared.pointer_depth:
+        if is_tensor_map(base) and not declared.pointer_depth:
             fail(
                 f"`{argument}` is an array, but {where} is a tensor map.",
                 f"Pass `tensor_map({argument.name}, box=(…))`.",
@@ -233,7 +233,7 @@ class _Checker:
 
     def check_number(self, argument: LaunchArgument, base: str, where: str, fail: Fail) -> None:
         found = dtype_of(base)
-        if base in TENSOR_MAPS:
+        if is_tensor_map(base):
             fail(f"`{argument}` is a number, but {where} is a tensor map.", "Pass `tensor_map(x, box=(…))`.")
         if found is None:
             fail(

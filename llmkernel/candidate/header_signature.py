@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from llmkernel.candidate.expressions import FUNCTIONS, Expression, did_you_mean
 from llmkernel.candidate.header_lines import EXAMPLE, Cursor, LogicalLine, Token
-from llmkernel.candidate.header_scope import CXX_DTYPES, Scope
+from llmkernel.candidate.header_scope import BUILTINS, CXX_DTYPES, Scope
 from llmkernel.problem.dtypes import DTYPES
 from llmkernel.problem.signature import ArraySpec, ScalarSpec, Signature
 
@@ -131,6 +131,12 @@ def _dims(cursor: Cursor, scope: Scope, role: str) -> tuple[Expression, ...]:
         if any(f.kind != "sizeof" for f in expression.facts):
             cursor.index = start
             cursor.fail("A dimension cannot depend on addresses or strides.", "dimensions are sizes")
+        if role != "scratch" and "num_sms" in expression.names:
+            cursor.index = start
+            cursor.fail(
+                "The shape of an argument or result cannot depend on the device.",
+                "only scratch depends on num_sms",
+            )
         dims.append(expression)
         if not cursor.take(","):
             break
@@ -140,7 +146,7 @@ def _dims(cursor: Cursor, scope: Scope, role: str) -> tuple[Expression, ...]:
 
 def _declare_dimensions(cursor: Cursor, scope: Scope, start: int, end: int) -> None:
     """Declare the names in tokens `start` to `end`: in a signature, a new name is a new dimension."""
-    words = {"and", "or", "not", "num_sms", *FUNCTIONS, *DTYPES}
+    words = {"and", "or", "not", *BUILTINS, *FUNCTIONS, *DTYPES}
     known = {*scope.scalars, *scope.arrays, *scope.type_variables}
     for token in cursor.line.tokens[start:end]:
         if token.kind == "name" and token.text not in words | known | scope.dims:
@@ -214,7 +220,7 @@ def _check(signature: Signature, cursor: Cursor, scope: Scope, name: Token) -> N
 
 def determined_names(signature: Signature) -> set[str]:
     """Return the dimensions that the inputs determine, taking one unknown of an expression at a time."""
-    known = {s.name for s in signature.inputs if isinstance(s, ScalarSpec)} | {"num_sms"}
+    known = {s.name for s in signature.inputs if isinstance(s, ScalarSpec)}
     dims = [d for s in signature.inputs if isinstance(s, ArraySpec) for d in s.dims]
     known |= {d.text for d in dims if d.is_name}
     while True:

@@ -28,7 +28,7 @@ _SYSTEM_CALLS = words(
     """
     system popen fopen freopen fork vfork execv execve execvp execl execlp execle dlopen dlsym mmap
     mprotect syscall socket getenv setenv ptrace pthread_create posix_spawn posix_spawnp _exit _Exit
-    quick_exit atexit sigaction setjmp longjmp remove unlink rename chmod
+    quick_exit atexit sigaction setjmp longjmp unlink chmod
     """
 )
 _PYTHON_LIBRARIES = frozenset(
@@ -150,24 +150,28 @@ def host_function(source: Source) -> Iterator[Finding]:
     """Functions that run on the host."""
     macros = {m[1] for d in source.directives if (m := re.match(r"#\s*define\s+(\w+)\(", d.text))}
     for declaration in source.declarations:
-        name = _function_name(declaration)
-        texts = {t.text for t in declaration.tokens}
-        if name is None or texts & _CLASS_WORDS or texts & macros or 'operator""' in texts:
+        end = _function_name(declaration)
+        if end is None:
+            continue
+        name = declaration.tokens[end].text
+        texts = {t.text for t in declaration.tokens[: end + 1]}
+        if texts & _CLASS_WORDS or texts & macros or 'operator""' in texts:
             continue
         # Words in capitals may be macros of a header, such as a spelling of `__device__`.
         if not texts & _DEVICE_WORDS and not any(t.isupper() and len(t) > 2 for t in texts):
             yield Finding(declaration.tokens[0].line, f"`{name}` is a host function.")
 
 
-def _function_name(declaration: Declaration) -> str | None:
+def _function_name(declaration: Declaration) -> int | None:
+    """Return the index of the name when the declaration defines a function."""
     tokens = declaration.tokens
     if not declaration.has_body or not tokens:
         return None
-    for before, token in pairwise(tokens):
+    for i, (before, token) in enumerate(pairwise(tokens)):
         if before.text == "=":
             return None
-        if token.text == "(" and before.kind == "name":
-            return before.text
+        if token.text == "(" and before.kind == "name" and not before.text.startswith("__"):
+            return i
     return None
 
 

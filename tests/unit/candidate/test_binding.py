@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -166,6 +167,15 @@ def test_strided_inputs_keep_their_strides() -> None:
     assert found.bind([array(4, 6)]).environment["x.stride(0)"] == 6
 
 
+def test_a_broadcast_view_is_not_written_to() -> None:
+    found = candidate("f(inout x: strided float32[M, N])")
+
+    assert found.bind([array(4, 6, strides=(12, 2))]).dims == {"M": 4, "N": 6}
+    with pytest.raises(BindingError, match="broadcast view") as caught:
+        found.bind([array(4, 6, strides=(0, 1))])
+    assert caught.value.reason == "layout"
+
+
 def test_preconditions_of_the_arguments() -> None:
     found = candidate(
         "f(x: float32[N], k: int32) -> y: float32[k]", "let half = N // 2", "require 1 <= k <= half"
@@ -224,4 +234,6 @@ def test_scalars_keep_their_value_or_are_refused(value: complex, dtype: str, exp
 def test_numpy_scalars_are_taken() -> None:
     found = candidate("f(x: float32[N], k: int32) -> y: float32[k]")
 
-    assert found.bind([array(8), ScalarValue(np.int64(4))]).scalars == {"k": 4}  # type: ignore[arg-type]
+    assert found.bind([array(8), ScalarValue(np.int64(4))]).scalars == {"k": 4}
+    half = candidate("f(x: float32[N], e: bfloat16) -> y: float32[N]")
+    assert half.bind([array(8), ScalarValue(ml_dtypes.bfloat16(1.5))]).scalars == {"e": 1.5}

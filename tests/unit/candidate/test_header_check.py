@@ -65,6 +65,7 @@ def parameters(argument: str, parameter: str) -> str:
         ("c", "cuFloatComplex c"),
         ("c", "double2 c"),
         ("tensor_map(x, box=(64, 64))", "const __grid_constant__ CUtensorMap m"),
+        ("tensor_map(x, box=(64, 64))", "const __grid_constant__ llmkernel::TensorMap m"),
     ],
 )
 def test_what_fits(argument: str, parameter: str) -> None:
