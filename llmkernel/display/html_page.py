@@ -19,9 +19,6 @@ from llmkernel.display.style import root_class, style_sheet
 from llmkernel.evaluation.report import CheckResult
 
 MAX_HTML = 300_000
-MAX_CHECKS = 40
-MAX_EVIDENCED = 6
-MAX_SENTENCES = 40
 
 
 def report_html(page: Page) -> Markup:
@@ -171,15 +168,18 @@ def checks_section(page: Page) -> Markup | None:
     if not checks:
         return join([heading("What was checked"), tag("p", "No check was run.")])
     head_row = tag("tr", *(tag("th", h, scope="col") for h in ("Check", "Result", "What was covered")))
-    rows = [check_row(check, has_evidence=i < MAX_EVIDENCED) for i, check in enumerate(checks[:MAX_CHECKS])]
+    rows = [
+        check_row(check, has_evidence=view.shows_evidence(check, i))
+        for i, check in enumerate(checks[: view.MAX_CHECKS])
+    ]
     body = tag("table", tag("thead", head_row), tag("tbody", *rows), aria_label="What was checked")
-    left = len(checks) - MAX_CHECKS
+    left = len(checks) - view.MAX_CHECKS
     more = tag("p", f"{left} more in {RECORD_FILE}.", cls="mut") if left > 0 else None
     return join([heading("What was checked"), tag("div", body, cls="wrap"), more])
 
 
 def check_row(check: CheckResult, *, has_evidence: bool) -> Markup:
-    """Return one check; `has_evidence` shows it where the check failed or warns."""
+    """Return one check, its evidence in a row of its own."""
     symbol, word, kind = view.STATUSES[check.status]
     row = tag(
         "tr",
@@ -187,7 +187,7 @@ def check_row(check: CheckResult, *, has_evidence: bool) -> Markup:
         tag("td", tag("b", symbol, aria_hidden="true"), " ", word, cls=f"st {kind}"),
         tag("td", one_line(check.summary, 400)),
     )
-    if not has_evidence or not check.evidence or check.status not in ("failed", "warning"):
+    if not has_evidence:
         return row
     evidence = facts(view.evidence_items(check.evidence), "ev")
     return join([row, tag("tr", tag("td", evidence, colspan=3), cls="more")])
@@ -199,9 +199,9 @@ def not_checked_section(page: Page) -> Markup:
     title = heading("What was not checked")
     if not found:
         return join([title, tag("p", "Nothing was named; a sample is still no proof.", cls="mut")])
-    items = [tag("li", one_line(text, 400)) for text in found[:MAX_SENTENCES]]
-    if len(found) > MAX_SENTENCES:
-        items.append(tag("li", f"{len(found) - MAX_SENTENCES} more in {RECORD_FILE}"))
+    items = [tag("li", one_line(text, 400)) for text in found[: view.MAX_SENTENCES]]
+    if len(found) > view.MAX_SENTENCES:
+        items.append(tag("li", f"{len(found) - view.MAX_SENTENCES} more in {RECORD_FILE}"))
     return join([title, tag("ul", *items, cls="plain")])
 
 

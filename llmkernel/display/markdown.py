@@ -115,16 +115,16 @@ def _checks(report: Report) -> list[str]:
     if not checks:
         return ["#### What was checked", "No check was run."]
     rows = []
-    for check in checks[:60]:
+    for place, check in enumerate(checks[: view.MAX_CHECKS]):
         symbol, word, _ = view.STATUSES[check.status]
         covered = escape_markdown(check.summary, 600)
-        if check.evidence and check.status in ("failed", "warning"):
+        if view.shows_evidence(check, place):
             covered += "".join(
                 f"<br>{escape_markdown(k, 60)}: {code_span(v, 240)}"
                 for k, v in view.evidence_items(check.evidence)
             )
         rows.append([escape_markdown(check.name, 80), f"{symbol} {word}", covered])
-    more = f"{len(checks) - 60} more in {RECORD_FILE}." if len(checks) > 60 else ""
+    more = f"{len(checks) - view.MAX_CHECKS} more in {RECORD_FILE}." if len(checks) > view.MAX_CHECKS else ""
     return ["#### What was checked", table(["Check", "Result", "What was covered"], rows), more]
 
 
@@ -132,7 +132,9 @@ def _not_checked(report: Report) -> list[str]:
     title = "#### What was not checked"
     if not report.not_checked:
         return [title, "Nothing was named; a sample is still no proof."]
-    return [title, "\n".join(f"- {escape_markdown(text, 500)}" for text in report.not_checked[:60])]
+    lines = [f"- {escape_markdown(text, 500)}" for text in report.not_checked[: view.MAX_SENTENCES]]
+    left = len(report.not_checked) - view.MAX_SENTENCES
+    return [title, "\n".join([*lines, *([f"- {left} more in {RECORD_FILE}"] if left > 0 else [])])]
 
 
 def _details(page: Page) -> list[str]:

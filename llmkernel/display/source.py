@@ -39,12 +39,12 @@ _KEYWORDS = frozenset(
     requires return sizeof static static_assert static_cast struct switch template this thread_local throw true try
     typedef typeid typename union using virtual volatile while __global__ __device__ __host__ __shared__ __constant__
     __managed__ __restrict__ __launch_bounds__ __cluster_dims__ __grid_constant__ __forceinline__ __noinline__
-    __align__""".split()
+    __align__""".split()  # noqa: SIM905 - read as text
 )
 _TYPES = frozenset(
     """void bool char short int long signed unsigned float double half half2 __half __half2 __nv_bfloat16
     __nv_bfloat162 dim3 cudaStream_t threadIdx blockIdx blockDim gridDim warpSize uint char2 char4 uchar4 short2 int2
-    int3 int4 uint2 uint3 uint4 float2 float3 float4 double2 longlong2 CUtensorMap""".split()
+    int3 int4 uint2 uint3 uint4 float2 float3 float4 double2 longlong2 CUtensorMap""".split()  # noqa: SIM905 - read as text
 )
 
 
@@ -67,13 +67,27 @@ def highlight(source: str, *, where: str = "", first_line: int = 1) -> Markup:
     opening = f'<pre class="src num" tabindex="0" aria-label="CUDA source"><code{start}>'
     body = highlight_lines(text)
     if sum(map(len, body)) > MAX_HTML:
-        body = [escape(line) for line in text.split("\n")]
-    while sum(map(len, body)) > MAX_HTML and len(body) > 1:
-        body = [*body[: len(body) // 2], escape(f"… cut{'; full text in ' + where if where else ''}")]
-    if sum(map(len, body)) > MAX_HTML:
-        body = [escape(cap(text, MAX_HTML // 8, where))]
+        body = _plain_lines(text, where)
     lines = "\n".join(f'<span class="l">{line}</span>' for line in body)
     return Markup(f"{opening}{lines}</code></pre>")
+
+
+def _plain_lines(text: str, where: str) -> list[Markup]:
+    """Return lines without colours, as many as fit; of a line that is too long its beginning."""
+    lines: list[Markup] = []
+    room = MAX_HTML
+    for line in text.split("\n"):
+        piece = escape(line)
+        if len(piece) > room:
+            # An escaped character takes six at most.
+            return [
+                *lines,
+                escape(line[: room // 6]),
+                escape(f"… cut{'; full text in ' + where if where else ''}"),
+            ]
+        lines.append(piece)
+        room -= len(piece)
+    return lines
 
 
 def highlight_lines(text: str) -> list[Markup]:

@@ -108,7 +108,8 @@ line-height:1.45;color:var(--fg);white-space:pre;tab-size:4}
 @ pre.num .l::before{counter-increment:l;content:counter(l);display:inline-block;width:2.6em;
 margin-right:1.1em;
 text-align:right;color:var(--mut);opacity:.75;user-select:none;-webkit-user-select:none}
-@ .k{color:var(--k)}@ .t{color:var(--t)}@ .h{color:var(--p);font-weight:600}@ .c{color:var(--c);font-style:italic}@ .s{color:var(--s)}
+@ .k{color:var(--k)}@ .t{color:var(--t)}@ .h{color:var(--p);font-weight:600}
+@ .c{color:var(--c);font-style:italic}@ .s{color:var(--s)}
 @ .n{color:var(--n)}
 @ .p{color:var(--p)}@ .f{color:var(--f)}
 @ .add{color:var(--good)}@ .del{color:var(--bad)}@ .hunk{color:var(--mut)}

@@ -13,7 +13,6 @@ from llmkernel.evaluation.report import Report
 
 _COLOURS = {"good": "32", "bad": "31", "unsure": "33", "quiet": "2"}
 _BAR = 30
-MAX_CHECKS = 60
 
 
 def format_report(report: Report, width: int = 80, is_colour: bool = False) -> str:  # noqa: FBT001, FBT002
@@ -188,7 +187,7 @@ def _checks(report: Report, width: int, *, is_colour: bool) -> list[str]:
         return ["What was checked", "  No check was run."]
     lines = [f"What was checked ({view.checks_summary(checks)})"]
     name_width = min(max(display_width(one_line(c.name, 40)) for c in checks), 28)
-    for check in checks[:MAX_CHECKS]:
+    for place, check in enumerate(checks[: view.MAX_CHECKS]):
         symbol, word, kind = view.STATUSES[check.status]
         name = one_line(check.name, 40)
         start = f"  {symbol} {name}{' ' * max(name_width - display_width(name), 0)}  "
@@ -199,10 +198,10 @@ def _checks(report: Report, width: int, *, is_colour: bool) -> list[str]:
             paint(body[0], kind, is_colour=is_colour) if check.status != "passed" else body[0],
             *body[1:],
         ]
-        if check.evidence and check.status in ("failed", "warning"):
+        if view.shows_evidence(check, place):
             lines += [" " * 4 + line for line in pairs(view.evidence_items(check.evidence), width - 4)]
-    if len(checks) > MAX_CHECKS:
-        lines.append(f"  {len(checks) - MAX_CHECKS} more in {RECORD_FILE}")
+    if len(checks) > view.MAX_CHECKS:
+        lines.append(f"  {len(checks) - view.MAX_CHECKS} more in {RECORD_FILE}")
     return lines
 
 
@@ -210,10 +209,10 @@ def _not_checked(report: Report, width: int) -> list[str]:
     lines = ["What was not checked"]
     if not report.not_checked:
         return [*lines, *wrap("Nothing was named; a sample is still no proof.", width, "  ")]
-    for text in report.not_checked[:60]:
+    for text in report.not_checked[: view.MAX_SENTENCES]:
         lines += wrap(f"  - {one_line(text, 500)}", width, hanging="    ")
-    if len(report.not_checked) > 60:
-        lines.append(f"  {len(report.not_checked) - 60} more in {RECORD_FILE}")
+    if len(report.not_checked) > view.MAX_SENTENCES:
+        lines.append(f"  {len(report.not_checked) - view.MAX_SENTENCES} more in {RECORD_FILE}")
     return lines
 
 

@@ -36,6 +36,9 @@ _EVIDENCE_FIRST = (
 )
 MAX_WORKLOADS = 60
 MAX_EVIDENCE = 16
+MAX_CHECKS = 40
+MAX_EVIDENCED = 6
+MAX_SENTENCES = 40
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,11 @@ def ordered_checks(report: Report) -> list[CheckResult]:
     """Return the checks, failed ones first, each group in the order in which it ran."""
     order = list(STATUSES)
     return sorted(report.checks, key=lambda check: order.index(check.status))
+
+
+def shows_evidence(check: CheckResult, place: int) -> bool:
+    """Return whether the check in `place` of `ordered_checks` is shown with its evidence."""
+    return bool(check.evidence) and check.status in ("failed", "warning") and place < MAX_EVIDENCED
 
 
 def checks_summary(checks: Sequence[CheckResult]) -> str:

@@ -263,10 +263,11 @@ def test_a_flood_is_cut_and_says_where_the_rest_is(kind):
 
     bundle = report_bundle(report, source=flood, attempts=rounds, provider=flood, model=flood)
     check_html(bundle["text/html"])
-    assert len(bundle["text/html"].encode()) < 400_000
-    assert len(bundle["text/markdown"].encode()) < 400_000
-    assert len(bundle["text/plain"].encode()) < 200_000
-    assert "of the record" in bundle["text/html"]
+    sizes = {kind: len(text.encode()) for kind, text in bundle.items()}
+    assert sizes["text/html"] < 400_000
+    assert sizes["text/markdown"] < 400_000
+    assert sizes["text/plain"] < 200_000
+    assert bundle["text/html"].count("of the record") > 1
 
 
 def test_a_large_source_keeps_its_beginning():
