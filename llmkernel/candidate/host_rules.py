@@ -28,7 +28,7 @@ _SYSTEM_CALLS = words(
     """
     system popen fopen freopen fork vfork execv execve execvp execl execlp execle dlopen dlsym mmap
     mprotect syscall socket getenv setenv ptrace pthread_create posix_spawn posix_spawnp _exit _Exit
-    quick_exit atexit sigaction setjmp longjmp unlink chmod
+    quick_exit atexit sigaction setjmp longjmp unlink chmod exit abort
     """
 )
 _PYTHON_LIBRARIES = frozenset(

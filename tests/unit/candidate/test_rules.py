@@ -26,6 +26,7 @@ REFUSED = [
     ("host-call", "#define ALLOCATE cudaMalloc\n" + device("ALLOCATE(0, 4);")),
     ("system-call", device('system("true");')),
     ("system-call", device('fopen("/etc/passwd", "r");')),
+    ("system-call", device("exit(1);")),
     ("system-call", device('::system("true");')),
     ("system-call", device('std::system("true");')),
     ("system-call", "#define RUN(x) system(x)\n" + device('RUN("true");')),
@@ -52,7 +53,8 @@ REFUSED = [
     ("include", "#include <pybind11/pybind11.h>"),
     ("include", "#include <iostream>"),
     ("include", "#include <vector>"),
-    ("include", "#include <stdio.h>"),
+    ("include", "#include <cub/cub.cuh>"),
+    ("include", "#include <cub/device/device_reduce.cuh>"),
     ("include", "#include <thrust/sort.h>"),
     ("include", "#include <unistd.h>"),
     ("include", '#include "/etc/passwd"'),
@@ -102,7 +104,9 @@ REFUSED = [
 ALLOWED = [
     "",
     "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <mma.h>\n#include <cooperative_groups/reduce.h>",
-    '#include <cuda/std/complex>\n#include <cub/cub.cuh>\n#include <math.h>\n#include "llmkernel.cuh"\n#include <cstdint>',
+    "#include <cuda/std/complex>\n"
+    '#include <cub/block/block_reduce.cuh>\n#include <math.h>\n#include <stdio.h>\n#include "llmkernel.cuh"\n'
+    "#include <cstdint>",
     "// system(0); cudaMalloc(); #include <iostream>\n/* k<<<1, 1>>>() */",
     'const char* text = "system(0) <<< import torch";',
     "#pragma once\n#pragma unroll 4\n#pragma nv_diag_suppress 177",
