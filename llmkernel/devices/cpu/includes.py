@@ -14,8 +14,11 @@ PACKAGE_HEADERS = Path(__file__).parent.parent / "include"
 
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
 _NAME = re.compile(r"[<\"]([\w./+-]+)[>\"]\s*$")
-# What reads a file, or a line number that is not the source's own.
+# What reads a file, or changes what the compiler calls the source's lines.
 _READING = {"include", "include_next", "import", "embed", "line"}
+_UNROLL = re.compile(r'\b_Pragma\s*\(\s*"(?:no)?unroll[^"]*"\s*\)')
+_ASKING = re.compile(r"\b(?:__has_include\w*|__has_embed|_Pragma)\b")
+_READING_PRAGMA = re.compile(r"\bdependency\b|\binclude_alias\b|\bmodule\b|\bsystem_header\b")
 
 
 def refuse_foreign_includes(source: str) -> None:
@@ -32,7 +35,7 @@ def refuse_foreign_includes(source: str) -> None:
     diagnostics = []
     for match in _DIRECTIVE.finditer(joined):
         word, rest = match.group(1), match.group(2).strip()
-        if word not in _READING:
+        if word not in _READING and not (word == "pragma" and _READING_PRAGMA.search(rest)):
             continue
         name = _NAME.match(rest)
         if word == "include" and name and is_ours(name.group(1)):
@@ -44,10 +47,10 @@ def refuse_foreign_includes(source: str) -> None:
             else "this directive is not allowed in a candidate"
         )
         diagnostics.append(Diagnostic("error", line, 1, message))
-    if "__has_include" in joined or "__has_embed" in joined or re.search(r"\b_Pragma\b", joined):
-        joined = re.sub(r'\b_Pragma\s*\(\s*"unroll[^"]*"\s*\)', "", joined)
-        for word in re.findall(r"\b(?:__has_include\w*|__has_embed|_Pragma)\b", joined):
-            diagnostics.append(Diagnostic("error", 0, 0, f"{word} is not allowed in a candidate"))
+    joined = _UNROLL.sub("", joined)
+    diagnostics += [
+        Diagnostic("error", 0, 0, f"{word} is not allowed in a candidate") for word in _ASKING.findall(joined)
+    ]
     if diagnostics:
         raise CompileError(
             "The source includes what the cpu device does not have.",
@@ -68,7 +71,7 @@ def is_ours(name: str) -> bool:
 
 
 def _offset_before_joining(text: str, offset: int) -> int:
-    # Joining replaces a backslash, blanks and a newline by two characters; count how much came off before `offset`.
+    # Joining replaces a backslash, blanks and a newline by two characters: count what came off before `offset`.
     shift = 0
     for match in re.finditer(r"\\[ \t]*\n", text):
         if match.start() - shift >= offset:

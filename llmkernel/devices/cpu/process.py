@@ -7,6 +7,7 @@ import selectors
 import signal
 import struct
 import subprocess
+import threading
 import time
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -17,6 +18,7 @@ MAX_PRINTED = 64 * 1024
 _MAX_REPORTS = 4096
 # The runner's own alarm comes first; this much later it is ended from outside.
 _GRACE_SECONDS = 2.0
+_END_SECONDS = 10.0
 _LAYOUT = struct.Struct("<IIIiiI3I3IIIIIIIQQQd128s")
 
 
@@ -94,6 +96,40 @@ def run_runner(runner: Path, job: bytes, buffers: int, timeout_seconds: float) -
     timeout_seconds : float
         Wall clock for the whole process.
     """
+    if threading.current_thread() is not threading.main_thread():
+        return _run(runner, job, buffers, timeout_seconds, None)
+    # Ctrl-C raises in the main thread wherever that is, also between the start of a process and the assignment of
+    # its handle. Another thread is never interrupted, so it owns the process, and is told when to end it.
+    found: list[RunnerResult] = []
+    errors: list[BaseException] = []
+    cancelled, cancel = os.pipe()
+    # An event of our own: Thread.join forgets the thread when it is interrupted.
+    ended = threading.Event()
+
+    def own() -> None:
+        try:
+            found.append(_run(runner, job, buffers, timeout_seconds, cancelled))
+        except BaseException as error:  # noqa: BLE001 - raised again where the caller waits
+            errors.append(error)
+        finally:
+            os.close(cancelled)
+            ended.set()
+
+    try:
+        threading.Thread(target=own, name="llmkernel-runner", daemon=True).start()
+        ended.wait()
+    finally:
+        os.close(cancel)
+        # Bounded, for the case that the thread could not even be started.
+        ended.wait(_END_SECONDS)
+    if errors:
+        raise errors[0]
+    return found[0]
+
+
+def _run(
+    runner: Path, job: bytes, buffers: int, timeout_seconds: float, cancelled: int | None
+) -> RunnerResult:
     job_file = os.memfd_create("llmkernel-job", os.MFD_CLOEXEC)
     report_end, report_input = os.pipe()
     process: subprocess.Popen[bytes] | None = None
@@ -111,10 +147,8 @@ def run_runner(runner: Path, job: bytes, buffers: int, timeout_seconds: float) -
         )
         os.close(report_input)
         report_input = -1
-        assert process.stdout is not None
-        return _watch(
-            process, report_end, process.stdout.fileno(), time.monotonic() + timeout_seconds + _GRACE_SECONDS
-        )
+        deadline = time.monotonic() + timeout_seconds + _GRACE_SECONDS
+        return _watch(process, report_end, deadline, cancelled)
     finally:
         if process is not None:
             _end(process)
@@ -123,23 +157,32 @@ def run_runner(runner: Path, job: bytes, buffers: int, timeout_seconds: float) -
                 os.close(file)
 
 
-def _watch(process: subprocess.Popen[bytes], reports: int, printed: int, deadline: float) -> RunnerResult:
+def _watch(
+    process: subprocess.Popen[bytes], reports: int, deadline: float, cancelled: int | None
+) -> RunnerResult:
+    assert process.stdout is not None
+    printed = process.stdout.fileno()
     received = {reports: bytearray(), printed: bytearray()}
     kept = {reports: _MAX_REPORTS * _LAYOUT.size, printed: MAX_PRINTED}
     was_killed = False
     with selectors.DefaultSelector() as selector:
         for file in received:
             selector.register(file, selectors.EVENT_READ)
-        while selector.get_map():
+        if cancelled is not None:
+            selector.register(cancelled, selectors.EVENT_READ)
+        is_open = set(received)
+        while is_open and not was_killed:
             for key, _ in selector.select(max(deadline - time.monotonic(), 0)):
+                if key.fd == cancelled:
+                    was_killed = True
+                    break
                 chunk = os.read(key.fd, 65536)
                 if not chunk:
                     selector.unregister(key.fd)
+                    is_open.discard(key.fd)
                 data = received[key.fd]
                 data += chunk[: kept[key.fd] - len(data)]
-            if time.monotonic() >= deadline:
-                was_killed = True
-                break
+            was_killed |= time.monotonic() >= deadline
     if was_killed:
         process.kill()
     exit_code = process.wait()
