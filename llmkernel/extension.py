@@ -8,10 +8,11 @@ from llmkernel.config import register_config, unregister_config
 from llmkernel.magics.completion import MagicMatcher
 from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
+from llmkernel.magics.kernels import KernelsMagics
 from llmkernel.magics.placement import CellPlacement
 
 # One class a file of `magics`; each cell magic in them is completed and checked for its place in the cell.
-MAGICS = (CudaFromMagics, CudaMagics)
+MAGICS = (CudaFromMagics, CudaMagics, KernelsMagics)
 
 _ATTRIBUTE = "_llmkernel_loaded"
 
@@ -23,11 +24,13 @@ def load(ipython: Any) -> None:
     register_config(ipython)
     for magics in MAGICS:
         ipython.register_magics(magics)
-    names = tuple(name for magics in MAGICS for name in magics.magics["cell"])
-    placement = CellPlacement(names)
+    cell_magics, line_magics = (
+        tuple(name for magics in MAGICS for name in magics.magics[kind]) for kind in ("cell", "line")
+    )
+    placement = CellPlacement(cell_magics)
     # First, so that the body is taken before IPython strips prompts and trailing blanks from it.
     ipython.input_transformers_cleanup.insert(0, placement)
-    matcher = MagicMatcher(ipython, names)
+    matcher = MagicMatcher(ipython, cell_magics, line_magics)
     ipython.Completer.custom_matchers.append(matcher)
     setattr(ipython, _ATTRIBUTE, (placement, matcher))
 

@@ -16,8 +16,9 @@ from traitlets import Bool, Enum, Float, Int, Unicode
 from llmkernel.config import LLMKernel
 from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
+from llmkernel.magics.kernels import KERNELS_ARGUMENTS, KernelsMagics
 from llmkernel.magics.options import CUDA_ARGUMENTS, CUDA_FROM_ARGUMENTS
-from llmkernel.magics.parsing import options_of
+from llmkernel.magics.parsing import options_of, positionals_of
 
 HERE = Path(__file__).parent
 
@@ -80,23 +81,26 @@ def configuration_page() -> str:
     return _CONFIGURATION + "\n".join(rows) + "\n"
 
 
-def magic_page(magic: Any, arguments: tuple[Any, ...], more: str) -> str:
-    """Return the page on a cell magic: its docstring, its options, then `more`."""
+def magic_page(magic: Any, arguments: tuple[Any, ...], more: str = "", prefix: str = "%%") -> str:
+    """Return the page on a magic: its docstring, its arguments, then `more`."""
     parser: argparse.ArgumentParser = magic.parser
     about = inspect.cleandoc(parser.description or "")
     prose, example = about.split("\n\n    ", 1)
-    lines = [f"# `%%{parser.prog}`", "", prose, "", "```", inspect.cleandoc("    " + example), "```"]
-    options = options_of(parser)
+    lines = [f"# `{prefix}{parser.prog}`", "", prose, "", "```", inspect.cleandoc("    " + example), "```"]
+    lines += ["", "## Arguments", "", "| argument | meaning |", "| --- | --- |"]
+    options = options_of(parser) | {action.dest: action for action in positionals_of(parser)}
     for declared in arguments:
         if isinstance(declared, argument_group):
             lines += ["", f"## Options: {declared.args[0]}", "", "| option | meaning |", "| --- | --- |"]
-        elif declared.args[0] in options:
+        else:
             action = options[declared.args[0]]
             lines.append(f"| {_form(action)} | {_cell(action.help)}{_default(action)} |")
     return "\n".join(lines) + "\n" + more
 
 
 def _form(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return f"`{action.metavar or action.dest.upper()}`"
     option = action.option_strings[0]
     if action.nargs == 0:
         return f"`{option}`"
@@ -124,6 +128,7 @@ def _cell(text: str | None) -> str:
 PAGES = {
     "configuration.md": configuration_page,
     "cuda_from.md": lambda: magic_page(CudaFromMagics.cuda_from, CUDA_FROM_ARGUMENTS, _CUDA_FROM_MORE),
+    "kernels.md": lambda: magic_page(KernelsMagics.kernels, KERNELS_ARGUMENTS, prefix="%"),
     "cuda.md": lambda: magic_page(CudaMagics.cuda, CUDA_ARGUMENTS, _CUDA_MORE),
 }
 

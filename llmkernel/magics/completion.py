@@ -1,4 +1,4 @@
-"""Completion on a magic's own line: options, their values, and the notebook's callables and arrays."""
+"""Completion on a magic's own line: options, their values, the notebook's callables and arrays, kernels."""
 
 from __future__ import annotations
 
@@ -11,41 +11,43 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
 from llmkernel.config import PROVIDERS
+from llmkernel.magics.kernels import record_store
 from llmkernel.magics.namespace import is_array, is_reference, user_names
-from llmkernel.magics.parsing import options_of
+from llmkernel.magics.parsing import options_of, positionals_of
 
 
 class MagicMatcher:
-    """A matcher of IPython's completer for the first line of our cell magics.
+    """A matcher of IPython's completer for the lines of our magics.
 
     Parameters
     ----------
     ipython : InteractiveShell
-    names : tuple of str
-        The cell magics to complete.
+    cell_magics, line_magics : tuple of str
+        The magics to complete; a cell magic only on the first line of its cell.
     """
 
     matcher_api_version = 2
     matcher_identifier = "llmkernel"
 
-    def __init__(self, ipython: Any, names: tuple[str, ...]) -> None:
+    def __init__(self, ipython: Any, cell_magics: tuple[str, ...], line_magics: tuple[str, ...]) -> None:
         self.__qualname__ = type(self).__qualname__  # IPython asks every matcher, as if all were functions
         self._ipython = ipython
-        self._line = re.compile(rf"%%({'|'.join(map(re.escape, names))})[ \t](.*)", re.DOTALL)
+        cell, line = ("|".join(map(re.escape, names)) for names in (cell_magics, line_magics))
+        self._line = re.compile(rf"(?:(?P<cell>%%)(?:{cell})|%(?:{line}))(?=[ \t])")
 
     def __call__(self, context: CompletionContext) -> SimpleMatcherResult:
         """Return completions of the word before the cursor; none outside of a magic's line."""
-        above = context.full_text.split("\n")[: context.cursor_line]
         found = self._line.match(context.text_until_cursor)
-        if not found or any(line.strip() for line in above):
+        above = context.full_text.split("\n")[: context.cursor_line]
+        if not found or (found["cell"] and any(line.strip() for line in above)):
             return {"completions": []}
-        name, text = found.groups()
-        magic = self._ipython.find_cell_magic(name)
-        token = context.token
+        find = self._ipython.find_cell_magic if found["cell"] else self._ipython.find_line_magic
+        magic = find(found[0].lstrip("%"))
+        text = context.text_until_cursor[found.end() :].lstrip()
         words = [
             SimpleCompletion(text=word, type=kind)
             for kind, word in self._candidates(magic.parser, text)
-            if word.startswith(token)
+            if word.startswith(context.token)
         ]
         return {"completions": words, "suppress": bool(words), "ordered": True}
 
@@ -54,7 +56,7 @@ class MagicMatcher:
         *before, word = re.split(r"[ \t]+", text)
         option, equals, _ = word.partition("=")
         if equals and option in options:
-            return self._values(options[option])
+            return self._values(options[option], "")
         if word.startswith("-"):
             used = {w.partition("=")[0] for w in before}
             return [
@@ -64,12 +66,12 @@ class MagicMatcher:
             ]
         quoted = _open_option(before, options)
         if quoted is not None:
-            return self._values(options[quoted])
-        takes_reference = not any(action.dest == "reference" for action in options.values())
-        references = self._callables(word) if takes_reference and not _has_reference(before, options) else []
-        return references + [("param", name) for name in options if not word]
+            return self._values(options[quoted], word)
+        positional = positionals_of(parser)[_count_positional(before, options) :][:1]
+        values = [value for action in positional for value in self._values(action, word)]
+        return values + [("param", name) for name in options if not word]
 
-    def _values(self, action: argparse.Action) -> Iterable[tuple[str, str]]:
+    def _values(self, action: argparse.Action, word: str) -> Iterable[tuple[str, str]]:
         namespace = self._ipython.user_ns
         if action.choices is not None:
             return [("keyword", str(choice)) for choice in action.choices]
@@ -78,24 +80,25 @@ class MagicMatcher:
         if action.dest == "inputs":
             return [("instance", name) for name in user_names(namespace, is_array)]
         if action.dest in ("baseline", "reference"):
-            return [("function", name) for name in user_names(namespace, is_reference)]
+            return self._callables(word)
+        if action.dest == "record":
+            return [("instance", stored.record.name) for stored in record_store(self._ipython).list()]
         return []
 
     def _callables(self, word: str) -> list[tuple[str, str]]:
         owner, dot, _ = word.rpartition(".")
         if not dot:
-            # Modules and objects too: the reference may be one of their functions.
             return [("function", name) for name in user_names(self._ipython.user_ns, is_reference)]
         value = self._ipython.user_ns.get(owner)
         return [("function", f"{owner}.{name}") for name in dir(value)] if value is not None else []
 
 
-def _has_reference(before: list[str], options: dict[str, argparse.Action]) -> bool:
+def _count_positional(before: list[str], options: dict[str, argparse.Action]) -> int:
+    count = 0
     for previous, word in zip(["", *before], before, strict=False):
         is_value = previous in options and options[previous].nargs != 0
-        if word and not word.startswith("-") and not is_value:
-            return True
-    return False
+        count += bool(word) and not word.startswith("-") and not is_value
+    return count
 
 
 def _open_option(before: list[str], options: dict[str, argparse.Action]) -> str | None:

@@ -34,7 +34,7 @@ def split_line(line: str) -> list[str]:
         ) from None
 
 
-def parse_line(magic: Callable[..., Any], line: str) -> argparse.Namespace:
+def parse_line(magic: Callable[..., Any], line: str, *, prefix: str = "%%") -> argparse.Namespace:
     """Parse the line of a magic that was decorated by IPython's ``magic_arguments``.
 
     Raises
@@ -43,7 +43,7 @@ def parse_line(magic: Callable[..., Any], line: str) -> argparse.Namespace:
         For an unknown option, a missing or bad value, or a word too many.
     """
     parser: argparse.ArgumentParser = magic.parser  # type: ignore[attr-defined]
-    name = f"%%{parser.prog}"
+    name = f"{prefix}{parser.prog}"
     words = split_line(line)
     _check_options(parser, name, words)
     try:
@@ -55,9 +55,9 @@ def parse_line(magic: Callable[..., Any], line: str) -> argparse.Namespace:
     if extra:
         raise UsageError(
             f"{name} does not know what to do with {shown(extra[0])!r}.",
-            rule="The line holds one reference and options; the intent is the text below it.",
+            rule="The line holds a name and options; everything else stands below it.",
             received=shown(line),
-            next_step=f"Move the words to the next line, or quote a value that holds blanks. {_help(name)}",
+            next_step=f"Quote a value that holds blanks. {_help(name)}",
         )
     return arguments
 
@@ -79,6 +79,11 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     """Return the parser's actions by option string."""
     return dict(parser._option_string_actions)  # noqa: SLF001 - argparse has no public list of its options
+
+
+def positionals_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return the parser's positional arguments, in order."""
+    return [action for action in parser._actions if not action.option_strings]  # noqa: SLF001 - as above
 
 
 def _check_options(parser: argparse.ArgumentParser, name: str, words: list[str]) -> None:

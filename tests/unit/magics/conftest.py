@@ -13,6 +13,8 @@ from llmkernel.display import live
 from llmkernel.display.surface import Surface
 from llmkernel.evaluation.report import Report
 from llmkernel.providers.base import Message, Reply, Request
+from llmkernel.records.record import Record, RecordedProblem, source_digest
+from llmkernel.records.store import RecordStore
 from llmkernel.synthesis.events import Accepted, Attempt, AttemptFinished, PromptBuilt
 
 SOURCE = "//! f(x: float32[N]) -> y: float32[N]\n__global__ void f() {}\n"
@@ -92,6 +94,15 @@ def synthesis(monkeypatch):
     loop.synthesize, loop.preview = recorder.synthesize, recorder.preview
     monkeypatch.setitem(sys.modules, loop.__name__, loop)
     return recorder
+
+
+def save_record(directory, name, source=SOURCE, created="2026-04-12T10:15:00Z"):
+    """Keep a record in `directory`, as an accepted kernel does."""
+    problem = RecordedProblem("fast", "def f(x): ...", "0" * 64, str(REPORT.signature), (), 1)
+    record = Record(
+        name, problem, source_digest(source), created, report=REPORT.to_dict(), provider="claude", model="m"
+    )
+    return RecordStore(directory).save(record, source)
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from .conftest import save_record
+
 
 @pytest.fixture
 def complete(shell):
@@ -71,6 +73,16 @@ def test_baselines_are_callables(complete):
     found = complete("%%cuda_from softmax --baseline ")
     assert "softmax" in found
     assert "rows" not in found
+
+
+def test_kernels(complete, shell, tmp_path):
+    shell.run_line_magic("config", f"LLMKernel.records_dir = {str(tmp_path)!r}")
+    save_record(tmp_path, "kept_cuda")
+
+    assert {"history", "restore"} <= set(complete("%kernels ", ""))
+    assert complete("x = 1\n%kernels hist", "")[:1] == ["history"]
+    assert complete("%kernels history ke", "") == ["kept_cuda"]
+    assert "--version" in complete("%kernels history kept_cuda --", "")
 
 
 def test_cuda(complete):
