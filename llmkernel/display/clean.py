@@ -14,13 +14,14 @@ from typing import Any
 _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|\x1b|\x9b[0-?]*[ -/]*[@-~]"
 )
-# Bidirectional controls (Unicode UAX 9) and other invisible format characters: they can make code read
-# differently from what it compiles to, so they are shown by their number.
-_INVISIBLE = re.compile(
-    "[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
+# Bidirectional controls (Unicode UAX 9) and other invisible format characters can make code read differently from what
+# it compiles to; controls and lone surrogates break hosts. All are shown by their number.
+_RANGES = (
+    (0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F), (0x061C, 0x061C), (0x180E, 0x180E), (0x200B, 0x200F),
+    (0x2028, 0x202E), (0x2060, 0x2069), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB), (0xE0000, 0xE007F),
+)  # fmt: skip
+_ODD = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in _RANGES) + "]")
+_SPELLED = {code: f"[U+{code:04X}]" for low, high in _RANGES for code in range(low, high + 1)}
 # Narrow and no-break spaces stay: figures are grouped with them.
 _SPACE = re.compile("[ \t\n]+")
 
@@ -31,12 +32,7 @@ def clean(text: Any) -> str:
     Tabs and line feeds stay; carriage returns end a line.
     """
     value = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
-    value = _INVISIBLE.sub(_spelled, value)
-    return _CONTROL.sub(_spelled, value)
-
-
-def _spelled(match: re.Match[str]) -> str:
-    return f"[U+{ord(match.group()):04X}]"
+    return value.translate(_SPELLED) if _ODD.search(value) else value
 
 
 def one_line(text: Any, limit: int = 400) -> str:

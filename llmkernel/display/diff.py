@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from functools import lru_cache
 
 from llmkernel.display.clean import cap
 from llmkernel.display.markup import Markup, join, tag
@@ -11,20 +12,21 @@ MAX_CHARACTERS = 12_000
 _MAX_INPUT = 60_000
 
 
-def diff_lines(old: str, new: str, *, context: int = 3) -> list[str]:
+@lru_cache(maxsize=4)
+def diff_lines(old: str, new: str) -> tuple[str, ...]:
     """Return unified diff lines without file names; empty when nothing changed."""
     before, after = (cap(text, _MAX_INPUT).splitlines() for text in (old, new))
-    return list(difflib.unified_diff(before, after, lineterm="", n=context))[2:]
+    return tuple(difflib.unified_diff(before, after, lineterm=""))[2:]
 
 
-def diff_text(old: str, new: str, *, context: int = 3, limit: int = MAX_CHARACTERS, where: str = "") -> str:
+def diff_text(old: str, new: str, *, limit: int = MAX_CHARACTERS, where: str = "") -> str:
     """Return the diff as text, cut to `limit` characters."""
-    return cap("\n".join(diff_lines(old, new, context=context)), limit, where)
+    return cap("\n".join(diff_lines(old, new)), limit, where)
 
 
 def diff_summary(old: str, new: str) -> str:
     """Return ``+12 −3 lines``, or ``unchanged``."""
-    lines = diff_lines(old, new, context=0)
+    lines = diff_lines(old, new)
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
     return f"+{added} −{removed} lines" if added or removed else "unchanged"
