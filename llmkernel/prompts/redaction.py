@@ -55,7 +55,9 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                 rf"|(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{20,}}{_KEY_BODY}*)"
             ),
         ),
-        ("provider key", rf"{_LEFT}(?:gsk_|xai-|pplx-|r8_|nvapi-|fw_|tgp_v1_){_KEY_BODY}{{20,}}"),
+        ("provider key", rf"{_LEFT}(?:xai|pplx|nvapi)-{_KEY_BODY}{{20,}}"),
+        # Without underscores in the rest: `fw_partial_sums_of_the_block` is an identifier.
+        ("provider key", rf"{_LEFT}(?:gsk|r8|fw|tgp_v1)_(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{20,}}"),
         ("GitHub token", rf"{_LEFT}(?:gh[pousr]_[A-Za-z0-9]{{20,}}|github_pat_[A-Za-z0-9_]{{20,}})"),
         ("GitLab token", rf"{_LEFT}glpat-{_KEY_BODY}{{16,}}"),
         ("AWS key id", rf"{_LEFT}(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}(?![A-Za-z0-9])"),

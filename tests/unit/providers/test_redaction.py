@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import string
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import llmkernel
 from llmkernel.prompts import redaction
 from llmkernel.prompts.redaction import MASK, find_secrets, redact, remember_secret
 
@@ -99,7 +101,15 @@ def test_what_a_provider_leaves_of_a_key_goes_too(fragment, place):
     assert shown == place.format(MASK)
 
 
-ASSIGNED = ["api_key", "API-KEY", "openai_api_key", "client_secret", "password", "auth_token"]
+ASSIGNED = [
+    "api_key",
+    "API-KEY",
+    "openai_api_key",
+    "client_secret",
+    "password",
+    "auth_token",
+    "aws_secret_access_key",
+]
 FORMS = ['{} = "{}"', "{}: '{}'", '"{}": "{}"', "{}={}", "export {}={}", "X-{}: {}"]
 
 
@@ -206,7 +216,7 @@ __global__ void __launch_bounds__(256, 2) attention(const T* __restrict__ query,
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1];");
   sk_reduce<256>(smem); hf_transform(key_tile);
   float per_token = accumulated_sum_0123456789; int n = sk-num_tokens_per_block2, m = sk-**pointer;
-  f(sk_args..., hf_args...); api_key_kernel<<<1, 1>>>();
+  f(sk_args..., hf_args...); fw_accumulate_partial_sums2(hf_weights_of_the_block4); api_key_kernel<<<1, 1>>>();
   xai_kernel: out[key_index] = __shfl_xor_sync(0xffffffffu, value[token], 16);
 }
 def reference(q, k, v, key_padding_mask=None, tokenizer="bert-base-uncased"):
@@ -219,6 +229,16 @@ def reference(q, k, v, key_padding_mask=None, tokenizer="bert-base-uncased"):
 def test_a_kernel_is_unchanged():
     assert redact(KERNEL) == KERNEL
     assert find_secrets(KERNEL) == []
+
+
+def test_the_packages_own_sources_are_unchanged():
+    root = Path(llmkernel.__file__).parent
+    paths = [p for p in root.rglob("*") if p.suffix in {".cu", ".cuh", ".h", ".py", ".md"}]
+    paths.remove(Path(redaction.__file__))  # its comments show what it looks for
+
+    found = {p.name: find_secrets(p.read_text("utf-8")) for p in paths}
+
+    assert {name: secrets for name, secrets in found.items() if secrets} == {}
 
 
 NUMBERS = st.integers(0, 2**64 - 1).map(lambda n: f"0x{n:016X}ULL") | st.floats(allow_nan=False).map(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from llmkernel.providers.registry import get_provider
 from tests.unit.providers.support import REQUEST, last, make
 from tests.wire.scripts import Script, anthropic_error, load_scripts, refusal, reply
 
@@ -42,3 +43,9 @@ LIMIT = anthropic_error(429, "rate_limit_error", "slow", retry_after="1")
 @pytest.mark.parametrize("script", [Script(), reply("x", chunk=2), refusal(), LIMIT])
 def test_scripts_survive_a_file(script):
     assert load_scripts(json.dumps([script.to_dict()])) == [script]
+
+
+def test_the_environment_sends_claude_to_the_server(claude_wire):
+    claude_wire.queue(reply("x"))
+
+    assert last(get_provider().stream(REQUEST)).text == "x"
