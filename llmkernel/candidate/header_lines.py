@@ -20,6 +20,8 @@ _TOKEN = re.compile(
     r"|(?P<symbol><<<|>>>|->|::|//|==|!=|<=|>=|&&|\|\||.)",
     re.ASCII,
 )
+# A signature or a launch in an ordinary comment.
+_MISSPELLED = re.compile(r"[ \t]*(///?|//\s+!|#!?|/\*!?)[ \t]*\w+(?:\(.*\)[ \t]*->|(?:<.*>)?<<<.*>>>)")
 _OPEN = {"(": ")", "[": "]", "{": "}", "<<<": ">>>"}
 _CLOSE = {v: k for k, v in _OPEN.items()}
 
@@ -108,7 +110,7 @@ def logical_lines(source: str) -> list[LogicalLine]:
             joined.append(LogicalLine(bare, indent, [(0, number, start)], []))
         _tokenize(joined[-1], joined[-1].pieces[-1][0], stack)
     if not joined:
-        _fail_missing()
+        _fail_missing("")
     if stack:
         joined[-1].fail(
             f"`{stack[-1].text}` is never closed.",
@@ -151,11 +153,22 @@ def _header_rows(source: str) -> list[tuple[int, int, str]]:
         elif rows and bare:
             gap_line = number
     if not rows:
-        _fail_missing()
+        _fail_missing(source)
     return rows
 
 
-def _fail_missing() -> NoReturn:
+def _fail_missing(source: str) -> NoReturn:
+    for number, row in enumerate(source.split("\n"), 1):
+        match = _MISSPELLED.match(row[:500])
+        if match:
+            raise HeaderError(
+                f"The launch header is written with `{match[1]}`.",
+                line=number,
+                column=match.start(1) + 1,
+                rule=f"every line of a launch header begins with `{MARK}`",
+                received=row.strip()[:120],
+                next_step=f"Write `{MARK}` in the place of `{match[1]}`.",
+            )
     raise HeaderError(
         "The source has no launch header.",
         line=1,

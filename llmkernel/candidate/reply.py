@@ -171,6 +171,9 @@ def _blocks(lines: list[str]) -> list[Block]:
                 finished.append(stack.pop().block(is_closed=False))
             finished.append(stack.pop().block(is_closed=True))
             continue
+        if stack and info and any(_KERNEL.search(line) for line in stack[-1].lines):
+            # Source holds no fences: the block before this one was not closed.
+            finished.append(stack.pop().block(is_closed=False))
         prefix = match["prefix"]
         words = re.findall(r"[\w+#-]+", info)
         tag = words[0].lower() if words else ""

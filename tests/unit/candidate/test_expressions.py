@@ -22,7 +22,7 @@ ENVIRONMENT = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(text=expression_texts)
 def test_canonical_text_parses_to_an_equal_expression(text: str) -> None:
     expression = parse_expression(text)
@@ -39,7 +39,7 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(text=expression_texts, values=st.lists(st.integers(-(2**20), 2**20), min_size=4, max_size=4))
 def test_values_are_pythons_or_an_error(text: str, values: list[int]) -> None:
     assume(not any(word in text for word in ("sizeof", "aligned", "tma_ok", "stride", " and ", " or ")))

@@ -215,6 +215,8 @@ SIGNATURE_ERRORS = [
     ("//! f(x: float32[N]) -> y: float32[aligned(x, 16)]", 1, 36, "addresses"),
 ]
 SIGNATURE_ERRORS += [
+    ("// f(x: float32[N]) -> y: float32[N]\n// k<<<1, 1>>>()", 1, 1, "written with `//`"),
+    ("#include <x>\n  /// k<T><<<1, 1>>>(x)", 2, 3, "written with `///`"),
     ("//! f(x: float32[N]) -> y: float32[num_sms]", 1, 36, "cannot depend on the device"),
     ("//! f(N: float32[N]) -> y: float32[1]", 1, 7, "already a dimension"),
     ("//! f(x: float32[N]) -> y: float32[repeat_index]", 1, 36, "only inside `repeat`"),

@@ -72,6 +72,14 @@ def test_an_unclosed_fence_sets_a_flag() -> None:
         assert "not closed" in found.note
 
 
+def test_a_fence_that_is_missing_before_the_next_block() -> None:
+    found = extract_source("```cuda\n" + SOURCE + fenced("y = f(x)\n", "python") + "Done.\n")
+
+    assert found.source == SOURCE
+    assert found.is_unclosed
+    assert [b.tag for b in found.blocks] == ["cuda", "python"]
+
+
 def test_what_was_taken_is_said() -> None:
     found = extract_source(fenced("pip install x\n", "bash") + fenced() + fenced("y = f(x)\n", "python"))
 

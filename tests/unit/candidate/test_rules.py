@@ -104,9 +104,11 @@ REFUSED = [
 ALLOWED = [
     "",
     "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <mma.h>\n#include <cooperative_groups/reduce.h>",
-    "#include <cuda/std/complex>\n"
-    '#include <cub/block/block_reduce.cuh>\n#include <math.h>\n#include <stdio.h>\n#include "llmkernel.cuh"\n'
-    "#include <cstdint>",
+    (
+        "#include <cuda/std/complex>\n"
+        '#include <cub/block/block_reduce.cuh>\n#include <math.h>\n#include <stdio.h>\n#include "llmkernel.cuh"\n'
+        "#include <cstdint>"
+    ),
     "// system(0); cudaMalloc(); #include <iostream>\n/* k<<<1, 1>>>() */",
     'const char* text = "system(0) <<< import torch";',
     "#pragma once\n#pragma unroll 4\n#pragma nv_diag_suppress 177",
