@@ -121,11 +121,11 @@ __global__ void __launch_bounds__(256, 2)
             const int column = place.column + j / 4 * TILE / GROUPS + tx * 4 + j % 4;
             T* to = c + static_cast<long long>(row) * N + column;
             // c begins on a boundary, and its rows do when N is a multiple of V, which is what IS_PACKED says.
-            if (IS_PACKED && row < M && column < N) {
+            if (IS_PACKED) {
                 Pack<T> pack;
 #pragma unroll
                 for (int k = 0; k < V; ++k) pack.at[k] = sums[i][j + k];
-                *reinterpret_cast<Pack<T>*>(to) = pack;
+                if (row < M && column < N) *reinterpret_cast<Pack<T>*>(to) = pack;
             } else {
 #pragma unroll
                 for (int k = 0; k < V; ++k) {

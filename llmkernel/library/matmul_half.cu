@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(256, 2)
 #pragma unroll
             for (int k = 0; k < V; ++k) narrow(pack.at[k], stage[stage_row * STAGE_STRIDE + stage_column + k]);
             // c begins on a boundary, and its rows do when N is a multiple of V, which is what IS_PACKED says.
-            if (IS_PACKED && row < M && column < N) {
-                *reinterpret_cast<Pack<T>*>(to) = pack;
+            if (IS_PACKED) {
+                if (row < M && column < N) *reinterpret_cast<Pack<T>*>(to) = pack;
             } else {
 #pragma unroll
                 for (int k = 0; k < V; ++k) {

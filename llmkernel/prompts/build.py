@@ -10,9 +10,10 @@ from typing import Any
 from llmkernel.devices.base import DeviceLimits
 from llmkernel.problem.dtypes import DTYPES
 from llmkernel.prompts.context import describe_problem
+from llmkernel.prompts.device_header import overview
 from llmkernel.prompts.history import turns
 from llmkernel.prompts.redaction import redact
-from llmkernel.prompts.text import estimate_tokens
+from llmkernel.prompts.text import estimate_tokens, fenced
 from llmkernel.providers.base import Message, Request
 from llmkernel.synthesis.events import Attempt
 
@@ -25,7 +26,8 @@ def system_prompt() -> str:
     rows = ["| header | C++ | bytes |", "| --- | --- | --- |"]
     rows += [f"| `{d.name}` | `{d.cxx[0]}` | {d.itemsize} |" for d in DTYPES.values()]
     # Not str.format: the text is full of braces.
-    return _SYSTEM.read_text(encoding="utf-8").replace("{dtypes}", "\n".join(rows))
+    text = _SYSTEM.read_text(encoding="utf-8").replace("{dtypes}", "\n".join(rows))
+    return text.replace("{device_header}", fenced(overview()))
 
 
 def build_request(

@@ -10,12 +10,14 @@ from llmkernel.devices.base import DeviceLimits
 from llmkernel.problem.arrays import describe, is_array
 from llmkernel.problem.reference import Reference, source_of
 from llmkernel.problem.signature import ArraySpec
+from llmkernel.prompts.device_header import declarations
 from llmkernel.prompts.retrieval import choose_guides
 from llmkernel.prompts.text import cut, encodable, fenced
 
 MAX_INTENT = 60_000
 MAX_SOURCE = 30_000
 MAX_HELPERS = 6
+_WANTS_TENSOR_CORES = {"matmul", "attention"}
 _CPU = (
     "The `cpu` device: CUDA C++ compiled for the host, with blocks as host threads. Use portable CUDA C++ "
     "only: no inline PTX, no clusters, no TMA, no `cuda::barrier`, no grid-wide synchronisation. Warp shuffles, "
@@ -50,6 +52,8 @@ def describe_problem(problem: Any, limits: DeviceLimits, target_note: str = "") 
     ]
     task = f"{problem.name} {problem.intent} {problem.reference.source}"
     chosen = choose_guides(task, limits.arch)
+    if limits.device == "cuda" and _WANTS_TENSOR_CORES & {g.name for g in chosen}:
+        sections.append("## Declarations of `llmkernel.cuh`\n\n" + fenced(declarations(), "cuda"))
     if chosen:
         sections.append(
             "## Notes that may help\n\n" + "\n\n".join(g.text.replace("# ", "### ", 1) for g in chosen)

@@ -80,7 +80,7 @@ def test_the_same_problem_gives_the_same_prompt():
 def test_the_headers_in_the_system_text_are_launch_headers():
     blocks = re.findall(r"```cuda\n(.*?)```", system_prompt(), re.DOTALL)
 
-    assert len(blocks) >= 3
+    assert len(blocks) == 3
     for block in blocks:
         assert parse_header(block).launches
 
@@ -255,3 +255,17 @@ def test_a_reference_without_source_is_named():
 
     assert "Its source is not available" in text
     assert "tanh" in text
+
+
+def test_the_device_header_is_told_where_it_helps():
+    product = problem_of(lambda a, b: a @ b, normal(3, 4), normal(4, 5), intent="matrix product")
+
+    on_gpu = build_request(product, limits=H200).messages[0].text
+    on_cpu = build_request(product, limits=CPU).messages[0].text
+
+    assert "unsigned long long wgmma_descriptor(const void* tile);" in on_gpu
+    assert "using Mbarrier = unsigned long long;" in on_gpu
+    assert "asm" not in on_gpu
+    assert "wgmma_descriptor(" not in on_cpu
+    assert "wgmma_descriptor(" not in user_text()
+    assert "warp_sum, warp_max" in system_prompt()
