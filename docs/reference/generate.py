@@ -34,7 +34,8 @@ Every option of the magics has a default that can be configured, in this order o
    the directory that `ipython locate profile` prints.
 
 A bad value in a file does not stop the kernel; the first cell that needs it says what is wrong.
-Keys are never configuration: providers read them from the environment.
+Keys are never configuration: they come from the environment, the system's keyring or a key file
+(`llmkernel doctor` says which were found).
 
 | option | type | default | meaning |
 | --- | --- | --- | --- |

@@ -67,10 +67,15 @@ class CudaFromMagics(Magics):  # type: ignore[misc]
 
 
 def _show_prompt(reference: Any, intent: str, arguments: dict[str, Any]) -> None:
+    from llmkernel.providers.registry import get_provider
     from llmkernel.synthesis.synthesize import preview
 
     request = preview(reference, intent, **arguments)
+    provider = get_provider(arguments["provider"], config=arguments["config"])
+    tokens = provider.count_tokens(request)
+    size = "nothing would be sent" if provider.is_offline else f"about {tokens:,} tokens, not sent"
+    print(f"{provider.describe(request)}: {size}")  # noqa: T201 - the cell's output
     parts = [("system", request.system), *((message.role, message.text) for message in request.messages)]
     for role, text in parts:
-        print(f"── {role}, {len(text):,} characters " + "─" * 40)  # noqa: T201 - the cell's output
+        print(f"── {role}, {len(text):,} characters " + "─" * 40)  # noqa: T201
         print(text)  # noqa: T201

@@ -105,6 +105,8 @@ def test_show_prompt_sends_nothing(wire_server, env, tmp_path):
 
     assert "{braces} and $dollars stay." in text_of(shown.cells[1])
     assert "return x * factor" in text_of(shown.cells[1])
+    assert text_of(shown.cells[1]).startswith("claude · ")
+    assert "tokens, not sent" in text_of(shown.cells[1])
     assert text_of(shown.cells[2]) == "False"
     assert not wire_server.requests
 

@@ -150,6 +150,7 @@ def test_show_prompt_sends_and_assigns_nothing(run, shell, synthesis, capsys):
     assert run("%%cuda_from softmax --show-prompt\nOne row a block.\n") is None
 
     text = capsys.readouterr().out
+    assert text.startswith("library · offline: nothing would be sent")
     assert "the system part" in text
     assert "the prompt about One row a block." in text
     assert not synthesis.calls
