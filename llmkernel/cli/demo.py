@@ -16,9 +16,18 @@ CELL_SECONDS = 600
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``llmkernel demo``."""
-    parser.add_argument("--output", type=Path, default=Path("llm-cuda-demo"), help="folder for what is made (default: %(default)s)")
-    parser.add_argument("--device", choices=["auto", "cuda", "cpu"], default="auto", help="where the kernel runs")
-    parser.add_argument("--provider", default=None, help="where the kernel comes from (default: a key's, else the library)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("llm-cuda-demo"),
+        help="folder for what is made (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--device", choices=["auto", "cuda", "cpu"], default="auto", help="where the kernel runs"
+    )
+    parser.add_argument(
+        "--provider", default=None, help="where the kernel comes from (default: a key's, else the library)"
+    )
     parser.add_argument("--no-notebook", action="store_true", help="leave the notebooks out")
 
 

@@ -306,6 +306,11 @@ class Device(ABC):
     def sampler(self, module: Module, plan: LaunchPlan, draws: Sequence[Mapping[str, Bytes]]) -> Sampler:
         """Prepare timing of `plan`; each draw maps input and inout buffers to payload bytes."""
 
+    def roofline(self, dtypes: Sequence[str]) -> dict[str, Any]:
+        """Return measured ceilings: ``bandwidth_bytes_per_s`` and ``operations_per_s`` by dtype; empty when emulated."""
+        del dtypes
+        return {}
+
     @abstractmethod
     def caller(self, candidate: Any, domain: Any) -> Callable[..., Any]:
         """Return the callable that an accepted candidate becomes in the notebook's own process.
@@ -317,7 +322,7 @@ class Device(ABC):
             What the candidate was verified for.
         """
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - a device may hold nothing
         """Free everything that the device holds."""
 
 

@@ -113,12 +113,14 @@ class Draw:
         is_exact = target.is_exact or self.workload.family == "small integers"
         if is_exact or not target.has_oracle or target.allowed.policy != "derived":
             return None
-        moved = self.expected.perturbed(self.workload.seed)
-        if moved is None or moved[number].shape != target.oracle.shape:
-            return None
-        return condition_of(
-            target.oracle, moved[number], comparable(target.at_dtype, target.oracle, target.at_dtype)
-        )
+        mask = comparable(target.at_dtype, target.oracle, target.at_dtype)
+        changes = []
+        for seed, factor in ((self.workload.seed, np.sqrt(target.allowed.reduction_length)), (None, 1.0)):
+            moved = self.expected.perturbed(seed)
+            if moved is None or moved[number].shape != target.oracle.shape:
+                return None
+            changes.append(factor * condition_of(target.oracle, moved[number], mask))
+        return np.asarray(np.maximum(*changes))
 
     def agrees(self, number: int, other: HostArray) -> bool:
         """Whether `other` differs from slot `number`'s result by no more than rounding in another order may."""

@@ -62,12 +62,20 @@ class Expected:
     targets: list[Target]
     problem: Problem
 
-    def perturbed(self, seed: int) -> list[HostArray] | None:
+    def perturbed(self, seed: int | None) -> list[HostArray] | None:
         """Return the oracle's results when every float input is moved by half a unit in the last place.
 
-        None where the reference does not run in float64.
+        Parameters
+        ----------
+        seed : int or None
+            Of random directions; None moves every value away from zero, as rounding errors that do not cancel would.
+
+        Returns
+        -------
+        list of numpy.ndarray or None
+            None where the reference does not run in float64.
         """
-        rng = np.random.default_rng(seed)
+        rng = None if seed is None else np.random.default_rng(seed)
         moved = [
             _moved(v, rng) if isinstance(v, np.ndarray) and DTYPES[dtype_name(v.dtype)].kind in "fc" else v
             for v in self.inputs
@@ -78,9 +86,12 @@ class Expected:
             return None
 
 
-def _moved(value: HostArray, rng: np.random.Generator) -> HostArray:
+def _moved(value: HostArray, rng: np.random.Generator | None) -> HostArray:
     wide = value.astype(np.complex128 if np.iscomplexobj(value) else np.float64)
-    sign = np.where(rng.random(value.shape) < 0.5, -1.0, 1.0)
+    if rng is None:
+        sign = np.where(np.real(wide) < 0, -1.0, 1.0)
+    else:
+        sign = np.where(rng.random(value.shape) < 0.5, -1.0, 1.0)
     return np.asarray(wide * (1.0 + 0.5 * DTYPES[dtype_name(value.dtype)].eps * sign))
 
 

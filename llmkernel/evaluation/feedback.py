@@ -13,7 +13,7 @@ _HINTS = {
     "not_compiled": "Correct the compiler errors. The source is compiled by NVRTC as C++17: no host headers.",
     "not_written": "Every element of every output must be written on every call; outputs start with arbitrary bits.",
     "out_of_bounds": "Check every index against the sizes, also in the last block and in vectorised tails.",
-    "uninitialised_read": "Outputs, scratch and shared memory start with arbitrary bits: write before reading, or declare `= 0`.",
+    "uninitialised_read": "Outputs, scratch and shared memory start with arbitrary bits: write first, or declare `= 0`.",
     "data_race": "Look for a missing barrier between a write and a read by other threads, or a dependency between blocks.",
     "non_deterministic": "Look for a missing barrier or a race between threads.",
     "invalid_synchronization": "Every thread of the block (or of the mask) must reach the same barrier.",
@@ -30,8 +30,7 @@ def feedback_of(finding: Finding) -> str:
     """Return the text that goes back: outcome, reason, evidence and a hint, trimmed."""
     lines = [f"Outcome: {finding.outcome}.", finding.summary]
     diagnostics = [d for d in finding.evidence.get("diagnostics", []) if d.get("severity") == "error"]
-    for d in diagnostics[:MAX_DIAGNOSTICS]:
-        lines.append(f"  line {d['line']}: error: {d['message'][:400]}")
+    lines += [f"  line {d['line']}: error: {d['message'][:400]}" for d in diagnostics[:MAX_DIAGNOSTICS]]
     if len(diagnostics) > MAX_DIAGNOSTICS:
         lines.append(f"  … {len(diagnostics) - MAX_DIAGNOSTICS} more errors")
     lines += [_element(e) for e in finding.evidence.get("examples", [])]

@@ -7,8 +7,10 @@ an absolute tolerance: a kernel of zeros passes a softmax that way. What is allo
 
 with n the measured length of the reduction. The form is that of carmen-kernels' judge (a multiple of the library's error,
 a floor from eps and sqrt(n), a hard cap), the accumulation's eps being that of float32, or of float64 under a float64
-contract. The cap never undercuts what the reference itself reaches on the draw. Where a result is ill-conditioned,
-four times the change that rounding the inputs makes is allowed besides; it is computed only when it decides.
+contract. The cap never undercuts what the reference itself reaches on the draw. Where a result is ill-conditioned (a sum
+that cancels), eight times the change that moving the inputs by half a unit in the last place makes is allowed besides:
+sqrt(n) times the change under random moves, or the change under moves that do not cancel. It is computed only when it
+decides.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 _REFERENCE_FACTOR = 4.0
 _CAP_FACTOR = 16.0
-_CONDITION_FACTOR = 4.0
+_CONDITION_FACTOR = 8.0
 _REACHED_FACTOR = 1.5
 
 

@@ -55,7 +55,8 @@ def to_numpy(value: Any) -> HostArray:
 
         tensor = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
         if tensor.dtype == torch.bfloat16:
-            return tensor.view(torch.int16).numpy().view(_BFLOAT16).copy()
+            bits: HostArray = tensor.view(torch.int16).numpy().view(_BFLOAT16).copy()
+            return bits
         return np.array(tensor.numpy(), order="C")
     if kind == "cupy":
         return np.ascontiguousarray(value.get())

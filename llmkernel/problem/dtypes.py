@@ -42,7 +42,7 @@ class DType:
         if self.kind == "f":
             return float(ml_dtypes.finfo(self.numpy).eps)
         if self.kind == "c":
-            return float(np.finfo(self.numpy).eps)
+            return float(ml_dtypes.finfo(np.dtype(f"float{4 * self.itemsize}")).eps)
         return 0.0
 
 

@@ -295,7 +295,7 @@ def _contract(run: ReferenceRun, inputs: Sequence[Any]) -> Contract:
     results = run.results or [run.inputs_after[i] for i in run.mutated]
     arrays = [v for v in inputs if is_array(v)]
     kinds = [kind_of(v) for v in arrays]
-    kind: Kind = next((k for k in ("torch", "cupy") if k in kinds), "numpy")  # type: ignore[assignment]
+    kind: Kind = next((k for k in ("torch", "cupy") if k in kinds), "numpy")
     return Contract(
         dtypes=tuple(dtype_name(r.dtype) for r in run.results),
         shapes=tuple(tuple(r.shape) for r in run.results) or tuple(tuple(r.shape) for r in results),

@@ -180,8 +180,7 @@ def edge_sizes(problem: Problem) -> list[dict[str, int]]:
     for symbol in problem.sizes:
         out.append({**base, symbol: 1})
         out.append({**base, symbol: 0})
-        for size in (129, 1023, 4097):
-            out.append({**base, symbol: size})
+        out += [{**base, symbol: size} for size in (129, 1023, 4097)]
     out.append(dict.fromkeys(problem.sizes, 1))
     seen: set[tuple[tuple[str, int], ...]] = set()
     unique = []

@@ -46,7 +46,9 @@ class GeneratedKernel:
 
     record: Record | None
 
-    def __new__(cls, problem: Problem, candidate: Candidate, report: Report, device: str) -> GeneratedKernel:
+    def __new__(  # noqa: PYI034 - every instance has a class of its own
+        cls, problem: Problem, candidate: Candidate, report: Report, device: str
+    ) -> GeneratedKernel:
         """Create an instance with a class of its own, so that `help` shows this kernel and not any kernel."""
         name = problem.name if problem.name.isidentifier() else "generated_kernel"
         own = type(
@@ -122,14 +124,17 @@ class GeneratedKernel:
     def _repr_html_(self) -> str:
         from llmkernel.display.kernel import repr_html_for_kernel
 
-        timing = self.report.timing
+        origin, provider = "generated", ""
+        if self.record is not None:
+            provider = self.record.provider
+            origin = "library" if provider == "library" else "generated"
         return repr_html_for_kernel(
             name=self.__name__,
             signature=self.signature,
-            outcome=self.report.outcome,
-            headline=self.report.headline,
-            timing_claim=timing.claim if timing is not None else "",
+            report=self.report,
             source=self.source,
+            origin=origin,
+            provider=provider,
         )
 
 

@@ -316,7 +316,7 @@ class Loop:
             attempts=tuple(self.attempts),
             rule=reason,
             received=found,
-            next_step="Make the intent more precise, raise --attempts, or choose another --model. All attempts are shown above.",
+            next_step="Make the intent more precise, raise --attempts, or choose another --model; see the attempts above.",
         )
 
 

@@ -199,7 +199,7 @@ def _elements(payload: Bytes, itemsize: int) -> npt.NDArray[Any]:
 
 def _unequal(a: Bytes, b: Bytes, itemsize: int) -> npt.NDArray[np.bool_]:
     unequal = _elements(a, itemsize) != _elements(b, itemsize)
-    return unequal.any(axis=1) if unequal.ndim > 1 else unequal
+    return np.asarray(unequal.any(axis=1) if unequal.ndim > 1 else unequal)
 
 
 def _compare_results(

@@ -31,7 +31,7 @@ def write_frame(stream: BinaryIO, header: dict[str, Any], blobs: Sequence[Bytes]
     stream.write(_PREFIX.pack(_MAGIC, len(text), sum(int(b.nbytes) for b in blobs)))
     stream.write(text)
     for blob in blobs:
-        view = memoryview(np.ascontiguousarray(blob)).cast("B") if blob.nbytes else memoryview(b"")
+        view = np.ascontiguousarray(blob).data.cast("B") if blob.nbytes else memoryview(b"")
         stream.writelines(view[start : start + _PIECE] for start in range(0, len(view), _PIECE))
     stream.flush()
 
@@ -62,7 +62,7 @@ def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], list[Bytes]]:
     blobs = []
     for size in sizes:
         blob = np.empty(size, np.uint8)
-        view = memoryview(blob)
+        view = blob.data
         done = 0
         while done < size:
             count = stream.readinto(view[done : done + _PIECE])  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from llmkernel.devices.base import Bytes, Device, ExecutionOptions, Module, Sampler, available_devices
@@ -17,6 +18,14 @@ from llmkernel.evaluation.worker.harness import run_draw
 from llmkernel.evaluation.worker.protocol import read_frame, write_frame
 
 Answer = tuple[dict[str, Any], list[Bytes]]
+
+
+@dataclass
+class Asked:
+    """One request: its header and its blobs."""
+
+    header: dict[str, Any]
+    blobs: list[Bytes]
 
 
 class Server:
@@ -35,8 +44,8 @@ class Server:
 
     def answer(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
         """Answer one request."""
-        operation: Callable[[dict[str, Any], list[Bytes]], Answer] = getattr(self, f"_do_{header['op']}")
-        return operation(header, blobs)
+        operation: Callable[[Asked], Answer] = getattr(self, f"_do_{header['op']}")
+        return operation(Asked(header, blobs))
 
     def hello(self) -> dict[str, Any]:
         """Return what the notebook needs to know of this worker."""
@@ -47,8 +56,10 @@ class Server:
             "versions": self.device.versions(),
         }
 
-    def _do_compile(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
-        module = self.device.compile(header["source"], header["kernels"], arch=header.get("arch"))
+    def _do_compile(self, asked: Asked) -> Answer:
+        module = self.device.compile(
+            asked.header["source"], asked.header["kernels"], arch=asked.header.get("arch")
+        )
         number = len(self._modules)
         self._modules[number] = module
         return {
@@ -60,40 +71,40 @@ class Server:
             "options": list(module.options),
         }, []
 
-    def _do_draw(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
-        plan = plan_from_dict(header["plan"])
+    def _do_draw(self, asked: Asked) -> Answer:
+        plan = plan_from_dict(asked.header["plan"])
         result = run_draw(
             self.device,
-            self._modules[header["module"]],
+            self._modules[asked.header["module"]],
             plan,
-            dict(zip(header["inputs"], blobs, strict=True)),
-            repeats=header["repeats"],
-            seed=header["seed"],
-            options=ExecutionOptions(**header["options"]),
-            misalign=header.get("misalign"),
+            dict(zip(asked.header["inputs"], asked.blobs, strict=True)),
+            repeats=asked.header["repeats"],
+            seed=asked.header["seed"],
+            options=ExecutionOptions(**asked.header["options"]),
+            misalign=asked.header.get("misalign"),
         )
         answer = {k: v for k, v in vars(result).items() if k not in ("results", "finals", "others", "fault")}
         answer["fault"] = None if result.fault is None else vars(result.fault)
         answer["finals"], answer["others"] = list(result.finals), list(result.others)
         return answer, [*result.results, *result.finals.values(), *result.others.values()]
 
-    def _do_time_open(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+    def _do_time_open(self, asked: Asked) -> Answer:
         self._close_sampler()
-        names = header["inputs"]
+        names = asked.header["inputs"]
         draws = [
-            dict(zip(names, blobs[i : i + len(names)], strict=True))
-            for i in range(0, len(blobs), max(1, len(names)))
+            dict(zip(names, asked.blobs[i : i + len(names)], strict=True))
+            for i in range(0, len(asked.blobs), max(1, len(names)))
         ]
-        plan = plan_from_dict(header["plan"])
-        self._sampler = self.device.sampler(self._modules[header["module"]], plan, draws or [{}])
+        plan = plan_from_dict(asked.header["plan"])
+        self._sampler = self.device.sampler(self._modules[asked.header["module"]], plan, draws or [{}])
         return {"ok": True}, []
 
-    def _do_time_sample(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+    def _do_time_sample(self, asked: Asked) -> Answer:
         if self._sampler is None:
             raise WorkerError("Timing was asked for before it was prepared.")
-        return {"ms": [float(t) for t in self._sampler.sample(header["count"])]}, []
+        return {"ms": [float(t) for t in self._sampler.sample(asked.header["count"])]}, []
 
-    def _do_time_outputs(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+    def _do_time_outputs(self, _: Asked) -> Answer:
         if self._sampler is None:
             raise WorkerError("Timing was asked for before it was prepared.")
         seen = self._sampler.outputs()
@@ -101,24 +112,23 @@ class Server:
         flat = [blob for _, payloads in seen for blob in payloads.values()]
         return {"draws": [d for d, _ in seen], "names": names}, flat
 
-    def _do_time_close(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+    def _do_time_close(self, _: Asked) -> Answer:
         self._close_sampler()
         return {"ok": True}, []
 
-    def _do_roofline(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
-        measure = getattr(self.device, "roofline", None)
-        return {"roofline": measure(header.get("dtypes", [])) if measure else {}}, []
+    def _do_roofline(self, asked: Asked) -> Answer:
+        return {"roofline": self.device.roofline(asked.header["dtypes"])}, []
 
-    def _do_baseline_open(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
+    def _do_baseline_open(self, asked: Asked) -> Answer:
         from llmkernel.evaluation.worker.baseline import Baseline
 
         if self._baseline is not None:
             self._baseline.close()
-        self._baseline = Baseline.open(self.device, header, blobs)
+        self._baseline = Baseline.open(self.device, asked.header, asked.blobs)
         return {"note": self._baseline.note}, []
 
-    def _do_baseline_sample(self, header: dict[str, Any], blobs: list[Bytes]) -> Answer:
-        return {"ms": [float(t) for t in self._baseline.sample(header["count"])]}, []
+    def _do_baseline_sample(self, asked: Asked) -> Answer:
+        return {"ms": [float(t) for t in self._baseline.sample(asked.header["count"])]}, []
 
     def _close_sampler(self) -> None:
         if self._sampler is not None:
