@@ -24,6 +24,9 @@ _CALL_ATTRIBUTES = frozenset(
         "__maxnreg__",
         "__declspec",
         "alignas",
+        "decltype",
+        "noexcept",
+        "requires",
     )
 )
 _QUALIFIERS = frozenset(
@@ -198,51 +201,61 @@ def _merge(first: KernelDeclaration, second: KernelDeclaration, *, is_conditiona
     )
 
 
+@dataclass
+class _Head:
+    """What stands around the parameter list of one kernel.
+
+    `opening` is the index of the list's parenthesis: of the last one after a name that is no attribute, because what
+    stands before may be attributes behind function-like macros.
+    """
+
+    opening: int = -1
+    max_threads: int | None = None
+    cluster: tuple[int, ...] | None = None
+
+    def read(self, tokens: list[CxxToken]) -> None:
+        i = 0
+        while i < len(tokens):
+            text, end = tokens[i].text, i + 1
+            follower = tokens[end].text if end < len(tokens) else ""
+            if text in _CALL_ATTRIBUTES and follower == "(":
+                end = skip_balanced(tokens, end)
+                values = _literals(tokens[i + 2 : end - 1])
+                if text == "__launch_bounds__" and values:
+                    self.max_threads = values[0]
+                elif text == "__cluster_dims__" and values:
+                    self.cluster = values
+            elif text in ("(", "["):
+                end = skip_balanced(tokens, i)
+                if text == "(" and i and tokens[i - 1].kind == "name":
+                    self.opening = i
+            i = end
+
+
 def _kernel(declaration: Declaration) -> KernelDeclaration | None:
     tokens = declaration.tokens
     if not any(t.text == "__global__" for t in tokens) or declaration.is_specialization:
         return None
-    max_threads: int | None = None
-    cluster: tuple[int, ...] | None = None
-    i = 0
-    while i < len(tokens):
-        text = tokens[i].text
-        if text in _CALL_ATTRIBUTES and i + 1 < len(tokens) and tokens[i + 1].text == "(":
-            end = skip_balanced(tokens, i + 1)
-            values = _literals(tokens[i + 2 : end - 1])
-            if text == "__launch_bounds__" and values:
-                max_threads = values[0]
-            elif text == "__cluster_dims__" and values:
-                cluster = values
-            i = end
-        elif text == "[" and i + 1 < len(tokens) and tokens[i + 1].text == "[":
-            i = skip_balanced(tokens, i)
-        elif text == "(":
-            break
-        else:
-            i += 1
-    if i == 0 or i >= len(tokens):
+    head = _Head()
+    head.read(tokens)
+    if head.opening < 0:
         return None
-    name_end = i - 1
-    if tokens[name_end].text == ">" or tokens[name_end].kind != "name":
-        return None
-    start = name_end
+    start = name_at = head.opening - 1
     while start >= 2 and tokens[start - 1].text == "::" and tokens[start - 2].kind == "name":
         start -= 2
-    local = "".join(t.text for t in tokens[start : name_end + 1])
-    end = skip_balanced(tokens, i)
-    parameters = [_parameter(part, declaration) for part in split_commas(tokens[i + 1 : end - 1]) if part]
-    if len(parameters) == 1 and parameters[0].base == "void" and not parameters[0].pointer_depth:
+    local = "".join(t.text for t in tokens[start : name_at + 1])
+    inside = tokens[head.opening + 1 : skip_balanced(tokens, head.opening) - 1]
+    parameters = [_parameter(part, declaration) for part in split_commas(inside) if part]
+    if len(parameters) == 1 and parameters[0].type == "void":
         parameters = []
-    place = tokens[name_end]
     return KernelDeclaration(
         "::".join((*declaration.namespaces, local)),
         tuple(_template_parameter(p) for p in declaration.template),
         tuple(parameters),
-        place.line,
-        place.column,
-        max_threads,
-        cluster,
+        tokens[name_at].line,
+        tokens[name_at].column,
+        head.max_threads,
+        head.cluster,
         declaration.has_body,
     )
 
