@@ -147,14 +147,10 @@ def _compile(
 
 
 def _translation_unit(source: str, kernels: Sequence[str]) -> str:
-    """The candidate with its launch entries. Each entry stands on the line of its number, for diagnostics."""
+    """Return the candidate with its launch entries, each on the line of its number, for diagnostics."""
     lines = ['#line 1 "kernel.cu"', rewrite_shared(source), '#line 1 "<launch>"']
     lines += [f"CPU_DEVICE_ENTRY({entry_symbol(kernel)}, {kernel})" for kernel in kernels]
-    lines += [
-        '#line 1 "<module>"',
-        'extern "C" __attribute__((visibility("default"))) void* cpu_device_static_shared() {'
-        " static __thread char anchor; return &anchor; }",
-    ]
+    lines += ['#line 1 "<module>"', "CPU_DEVICE_STATIC_SHARED_ANCHOR"]
     return "\n".join(lines) + "\n"
 
 

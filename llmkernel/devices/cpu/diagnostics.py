@@ -10,6 +10,8 @@ from llmkernel.errors import CompileError
 
 MAX_LOG = 16 * 1024
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+# The lines of a file that a compiler quotes below a message.
+_SNIPPET = re.compile(r"^\s*\d*\s*\|.*\n?", re.MULTILINE)
 _PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)?\s*(?P<rest>.*)$")
 _SEVERITY = re.compile(
     r"^(?P<severity>fatal error|error|warning|note|sorry, unimplemented):\s*(?P<message>.*)$"
@@ -67,7 +69,7 @@ def tidy(message: str) -> str:
 def compile_error(diagnostics: tuple[Diagnostic, ...], log: str, code: int) -> CompileError:
     """Return the error for a compiler that ended with `code`."""
     errors = [d for d in diagnostics if d.severity == "error"]
-    log = tidy(_ANSI.sub("", log))
+    log = tidy(_SNIPPET.sub("", _ANSI.sub("", log)))
     if len(log) > MAX_LOG:
         log = log[:MAX_LOG] + "\n… (log cut here)"
     if errors:

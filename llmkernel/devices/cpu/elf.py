@@ -22,16 +22,13 @@ _STT_GNU_IFUNC = 10
 # Static shared memory that CUDA grants a block without opting in, which it cannot for static arrays.
 MAX_STATIC_SHARED = 48 * 1024
 
-_MATHS = frozenset(
-    name + suffix
-    for name in (
-        "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim "
-        "floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb "
-        "lrint lround modf nan nearbyint nextafter pow remainder remquo rint round scalbln scalbn sin sincos sinh "
-        "sqrt tan tanh tgamma trunc y0 y1 yn"
-    ).split()
-    for suffix in ("", "f")
-)
+_FUNCTIONS = """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim floor
+    fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround
+    modf nan nearbyint nextafter pow remainder remquo rint round scalbln scalbn sin sincos sinh sqrt tan tanh tgamma
+    trunc y0 y1 yn
+"""
+_MATHS = frozenset(name + suffix for name in _FUNCTIONS.split() for suffix in ("", "f"))
 _LIBRARY = frozenset({"memcpy", "memmove", "memset", "memcmp", "printf", "__assert_fail", "__tls_get_addr"})
 
 
@@ -119,7 +116,7 @@ def check_module(elf: Elf, source: str) -> None:
             "The source is not device code alone.",
             diagnostics=tuple(diagnostics),
             log="\n".join(f"{d.line}: {d.message}" for d in diagnostics),
-            rule="Device code calls functions that are defined in it or are CUDA's; variables have constant initialisers.",
+            rule="Functions are defined in the file or are CUDA's; variables have constant initialisers.",
             received=first.message,
             next_step="Define the function in the file, or initialise the variable inside a kernel.",
         )

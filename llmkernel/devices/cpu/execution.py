@@ -14,6 +14,7 @@ from llmkernel.devices.plan import KernelLaunch, LaunchPlan
 from llmkernel.errors import LaunchError
 
 MAX_BUFFERS = 2048
+_INCOMPLETE = Fault("worker_died", "The run ended before it was complete.")
 
 
 def execute_in_runner(

@@ -73,9 +73,11 @@ class NumpyArray(HostArray):
             raise refuse(verified, what, "layout", received=text, next_step=step)
 
     def payload(self) -> Bytes:
+        """See `HostArray.payload`."""
         return self._flat().view(np.uint8)
 
     def require_writable(self) -> None:
+        """See `HostArray.require_writable`."""
         if not self._array.flags.writeable:
             name = self._verified.name
             raise refuse(
@@ -87,6 +89,7 @@ class NumpyArray(HostArray):
             )
 
     def store(self, payload: Bytes) -> None:
+        """See `HostArray.store`."""
         flat = self._flat()
         flat.view(np.uint8)[:] = payload
 
@@ -107,13 +110,15 @@ class TorchArray(HostArray):
         self.strides = None if tensor.is_contiguous() else tuple(tensor.stride())
 
     def payload(self) -> Bytes:
+        """See `HostArray.payload`."""
         data: Bytes = self._flat().numpy()
         return data
 
     def require_writable(self) -> None:
-        return
+        """See `HostArray.require_writable`: torch has no read-only tensors."""
 
     def store(self, payload: Bytes) -> None:
+        """See `HostArray.store`."""
         import torch
 
         # An in-place operation of torch's own, so that autograd sees the change.

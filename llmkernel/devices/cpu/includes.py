@@ -13,6 +13,7 @@ HEADERS = Path(__file__).parent / "include"
 PACKAGE_HEADERS = Path(__file__).parent.parent / "include"
 
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
+_CONTINUATION = re.compile(r"\\[ \t]*\r?\n")
 _NAME = re.compile(r"[<\"]([\w./+-]+)[>\"]\s*$")
 # What reads a file, or changes what the compiler calls the source's lines.
 _READING = {"include", "include_next", "import", "embed", "line"}
@@ -31,7 +32,7 @@ def refuse_foreign_includes(source: str) -> None:
     """
     # A backslash at the end of a line joins it with the next: look at what the compiler will see.
     text = blank_comments(source, keeps_strings=True)
-    joined = re.sub(r"\\[ \t]*\n", "  ", text)
+    joined, places = _join_lines(text)
     diagnostics = []
     for match in _DIRECTIVE.finditer(joined):
         word, rest = match.group(1), match.group(2).strip()
@@ -40,7 +41,7 @@ def refuse_foreign_includes(source: str) -> None:
         name = _NAME.match(rest)
         if word == "include" and name and is_ours(name.group(1)):
             continue
-        line = line_of(text, _offset_before_joining(text, match.start()))
+        line = line_of(text, places[match.start()])
         message = f"#{word} {rest}: " + (
             "no such header on the cpu device"
             if word == "include"
@@ -70,11 +71,15 @@ def is_ours(name: str) -> bool:
     return (HEADERS / path).is_file() or (PACKAGE_HEADERS / path).is_file()
 
 
-def _offset_before_joining(text: str, offset: int) -> int:
-    # Joining replaces a backslash, blanks and a newline by two characters: count what came off before `offset`.
-    shift = 0
-    for match in re.finditer(r"\\[ \t]*\n", text):
-        if match.start() - shift >= offset:
-            break
-        shift += len(match.group(0)) - 2
-    return offset + shift
+def _join_lines(text: str) -> tuple[str, list[int]]:
+    """Return the text without continued lines, and where each of its characters was."""
+    pieces: list[str] = []
+    places: list[int] = []
+    at = 0
+    for match in _CONTINUATION.finditer(text):
+        pieces.append(text[at : match.start()])
+        places += range(at, match.start())
+        at = match.end()
+    pieces.append(text[at:])
+    places += range(at, len(text) + 1)
+    return "".join(pieces), places

@@ -12,10 +12,23 @@ from functools import lru_cache
 from llmkernel.devices.cpu.elf import read_elf
 
 _SOURCE = "kernel.cu"
+_EXTENDED, _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONST_ADD_PC, _FIXED_ADVANCE_PC = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    8,
+    9,
+)
+_END_SEQUENCE, _SET_ADDRESS = 1, 2
+
+# Address, file name, line, and whether a sequence ends here.
+Row = tuple[int, str, int, bool]
 
 
 @lru_cache(maxsize=8)
-def _rows(module: bytes) -> tuple[tuple[int, str, int, bool], ...]:
+def _rows(module: bytes) -> tuple[Row, ...]:
     try:
         section = read_elf(module).sections.get(".debug_line", (0, b""))[1]
         return tuple(_Program(section).rows())
@@ -24,8 +37,8 @@ def _rows(module: bytes) -> tuple[tuple[int, str, int, bool], ...]:
 
 
 def source_line(module: bytes, address: int) -> int:
-    """Return the 1-based line for an address relative to the module's base; 0 when it is not from the source."""
-    previous: tuple[int, str, int, bool] | None = None
+    """Return the 1-based line for an address relative to the module's base; 0 for code that is not the source's."""
+    previous: Row | None = None
     best = 0
     for row in _rows(module):
         if previous and not previous[3] and previous[0] <= address < row[0] and previous[1] == _SOURCE:
@@ -38,9 +51,11 @@ class _Program:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+        self._minimum = self._line_base = self._line_range = self._opcode_base = 0
+        self._operands: list[int] = []
 
-    def rows(self) -> Iterator[tuple[int, str, int, bool]]:
-        """Yield (address, file name, line, is end of a sequence)."""
+    def rows(self) -> Iterator[Row]:
+        """Yield the table's rows."""
         while self._at < len(self._data):
             length = self._number("I")
             end = self._at + length
@@ -50,15 +65,44 @@ class _Program:
             yield from self._unit(end)
             self._at = end
 
-    def _unit(self, end: int) -> Iterator[tuple[int, str, int, bool]]:
-        header_length = self._number("I")
-        program = self._at + header_length
-        minimum, _, _, line_base, line_range, opcode_base = struct.unpack_from(
-            "<BBBbBB", self._data, self._at
-        )
+    def _unit(self, end: int) -> Iterator[Row]:
+        files = self._header()
+        address, file, line = 0, 1, 1
+        while self._at < end:
+            opcode = self._number("B")
+            if opcode >= self._opcode_base:
+                step = opcode - self._opcode_base
+                address += step // self._line_range * self._minimum
+                line += self._line_base + step % self._line_range
+                yield address, files[file], line, False
+            elif opcode == _EXTENDED:
+                size = self._leb()
+                after = self._at + size
+                kind = self._number("B")
+                if kind == _END_SEQUENCE:
+                    yield address, files[file], line, True
+                    address, file, line = 0, 1, 1
+                elif kind == _SET_ADDRESS:
+                    address = self._number("Q")
+                self._at = after
+            elif opcode == _COPY:
+                yield address, files[file], line, False
+            elif opcode == _SET_FILE:
+                file = self._leb()
+            elif opcode == _ADVANCE_LINE:
+                line += self._leb(is_signed=True)
+            else:
+                address += self._advance(opcode)
+
+    def _header(self) -> list[str]:
+        """Read a unit's header, leave the position at its program, and return its files, by number from 1."""
+        length = self._number("I")
+        program = self._at + length
+        values = struct.unpack_from("<BBBbBB", self._data, self._at)
+        self._minimum, _, _, self._line_base, self._line_range, self._opcode_base = values
         self._at += 6
-        operands = [0, *self._data[self._at : self._at + opcode_base - 1]]
-        self._at += opcode_base - 1
+        self._operands = [0, *self._data[self._at : self._at + self._opcode_base - 1]]
+        self._at += self._opcode_base - 1
         while self._text():  # include directories
             pass
         files = [""]
@@ -67,39 +111,19 @@ class _Program:
             for _ in range(3):
                 self._leb()
         self._at = program
-        address, file, line = 0, 1, 1
-        while self._at < end:
-            opcode = self._number("B")
-            if opcode >= opcode_base:
-                step = opcode - opcode_base
-                address += step // line_range * minimum
-                line += line_base + step % line_range
-                yield address, files[file], line, False
-            elif opcode == 0:
-                size = self._leb()
-                after = self._at + size
-                extended = self._number("B")
-                if extended == 1:
-                    yield address, files[file], line, True
-                    address, file, line = 0, 1, 1
-                elif extended == 2:
-                    address = self._number("Q")
-                self._at = after
-            elif opcode == 1:
-                yield address, files[file], line, False
-            elif opcode == 2:
-                address += self._leb() * minimum
-            elif opcode == 3:
-                line += self._leb(is_signed=True)
-            elif opcode == 4:
-                file = self._leb()
-            elif opcode == 8:
-                address += (255 - opcode_base) // line_range * minimum
-            elif opcode == 9:
-                address += self._number("H")
-            else:
-                for _ in range(operands[opcode]):
-                    self._leb()
+        return files
+
+    def _advance(self, opcode: int) -> int:
+        """Read the operands of any other standard opcode, and return how far it moves the address."""
+        if opcode == _ADVANCE_PC:
+            return self._leb() * self._minimum
+        if opcode == _CONST_ADD_PC:
+            return (255 - self._opcode_base) // self._line_range * self._minimum
+        if opcode == _FIXED_ADVANCE_PC:
+            return self._number("H")
+        for _ in range(self._operands[opcode]):
+            self._leb()
+        return 0
 
     def _number(self, code: str) -> int:
         (value,) = struct.unpack_from("<" + code, self._data, self._at)

@@ -196,12 +196,30 @@ def _watch(
 
 
 def _report(values: tuple[Any, ...]) -> Report:
-    head, block, thread, rest = values[:6], values[6:9], values[9:12], values[12:]
-    kind, execution, launch, number, code, has_thread = head
+    kind, execution, launch, number, code, has_thread = values[:6]
+    line, other_line, at_barrier, at_collective, finished, heap_exhausted = values[12:18]
+    address, pc, blocks_done, elapsed_ms, text = values[18:]
     return Report(
-        kind, execution, launch, number, code, bool(has_thread), block, thread,
-        *rest[:-1], text=rest[-1].split(b"\0", 1)[0].decode(errors="replace"),
-    )  # fmt: skip
+        type=kind,
+        execution=execution,
+        launch=launch,
+        signal=number,
+        code=code,
+        has_thread=bool(has_thread),
+        block=values[6:9],
+        thread=values[9:12],
+        line=line,
+        other_line=other_line,
+        at_barrier=at_barrier,
+        at_collective=at_collective,
+        finished=finished,
+        heap_exhausted=bool(heap_exhausted),
+        address=address,
+        pc=pc,
+        blocks_done=blocks_done,
+        elapsed_ms=elapsed_ms,
+        text=text.split(b"\0", 1)[0].decode(errors="replace"),
+    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

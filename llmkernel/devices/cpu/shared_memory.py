@@ -18,7 +18,9 @@ _DECLARATION = re.compile(
 _KEYWORDS = re.compile(r"\b(?:extern|static|inline|__shared__)\b")
 _PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _ALIGNMENT = re.compile(rf"(?:\b__align__|\balignas|\b__attribute__|\b__builtin_align__)\s*{_PARENTHESES}")
-_ARRAY = re.compile(r"(?P<type>[^\[\],]*[\s*&>])(?P<name>[A-Za-z_]\w*)\s*(?P<dims>\[\s*\](?:\s*\[[^\[\]]*\])*)\s*", re.DOTALL)
+_ARRAY = re.compile(
+    r"(?P<type>[^\[\],]*[\s*&>])(?P<name>[A-Za-z_]\w*)\s*(?P<dims>\[\s*\](?:\s*\[[^\[\]]*\])*)\s*", re.DOTALL
+)
 _OUTSIDE_FUNCTIONS = re.compile(r"(?:\bnamespace\b[\s\w:]*|\bextern\s+)\s*\Z")
 _SYMBOL = "cpu_device_shared"
 

@@ -85,7 +85,7 @@ class Toolchain:
         cuda_arch : int
             Value of ``__CUDA_ARCH__``.
         """
-        flags = (*_KERNEL_FLAGS, f"-D__CUDA_ARCH__={cuda_arch}")
+        flags: tuple[str, ...] = (*_KERNEL_FLAGS, f"-D__CUDA_ARCH__={cuda_arch}")
         if self.kind == "g++":
             return (*flags, *_GCC_FLAGS, f"-march={_cpu_level()}")
         flags = (*flags, *_CLANG_FLAGS)
@@ -141,7 +141,7 @@ class Toolchain:
         # needs only the C library, and the one to use is the one that is on this machine.
         made = [str(work / "runner.o"), str(work / "start.o")]
         target = ("-target", "x86_64-linux-gnu", "-fno-sanitize=all", "-c")
-        loader, libraries = _host_libraries()
+        loader, host_libraries = _host_libraries()
         return [
             [*self._compiler(), *target, *_RUNNER_FLAGS, source, "-o", made[0]],
             [*self._compiler(), *target, str(_RUNTIME / "start.S"), "-o", made[1]],
@@ -157,7 +157,7 @@ class Toolchain:
                 "-o",
                 str(output),
                 *made,
-                *libraries,
+                *host_libraries,
             ],
         ]
 

@@ -78,7 +78,9 @@ def run(
     return Run(after, execution)
 
 
-def results(source: str, kernel: str, grid: Any, block: Any, *arguments: Any, **options: Any) -> list[np.ndarray]:
+def results(
+    source: str, kernel: str, grid: Any, block: Any, *arguments: Any, **options: Any
+) -> list[np.ndarray]:
     """As `run`, for a run that must end well."""
     done = run(source, kernel, grid, block, *arguments, **options)
     assert done.execution.fault is None, done.execution.fault

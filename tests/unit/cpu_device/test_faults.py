@@ -18,7 +18,9 @@ from .support import DEVICE, image_of, make_plan, run
 QUICK = ExecutionOptions(timeout_seconds=0.5)
 
 
-def fault_of(source: str, *arguments: object, block: object = 32, grid: object = 1, **options: object) -> Fault:
+def fault_of(
+    source: str, *arguments: object, block: object = 32, grid: object = 1, **options: object
+) -> Fault:
     """The fault of a kernel named k."""
     return run(source, "k", grid, block, *arguments, **options).fault
 
@@ -30,7 +32,9 @@ def test_reading_past_the_end_names_argument_element_thread_and_line() -> None:
       y[i % 4] =
           x[i];
     }"""
-    fault = fault_of(source, np.zeros(512, np.float32), np.zeros(4, np.float32), np.int32(0), grid=3, block=(256, 2))
+    fault = fault_of(
+        source, np.zeros(512, np.float32), np.zeros(4, np.float32), np.int32(0), grid=3, block=(256, 2)
+    )
     assert fault.kind == "illegal_address"
     assert fault.kernel == "k"
     details = fault.details
@@ -43,7 +47,11 @@ def test_reading_past_the_end_names_argument_element_thread_and_line() -> None:
 def test_writing_before_the_beginning_and_far_away() -> None:
     source = "__global__ void k(int* x, long long at) { x[at] = 1; }"
     before = fault_of(source, np.zeros(4, np.int32), np.int64(-5000))
-    assert (before.kind, before.details["argument"], before.details["element"]) == ("illegal_address", "a0", -5000)
+    assert (before.kind, before.details["argument"], before.details["element"]) == (
+        "illegal_address",
+        "a0",
+        -5000,
+    )
     far = fault_of(source, np.zeros(4, np.int32), np.int64(2**40))
     assert far.kind == "illegal_address"
 
@@ -71,7 +79,9 @@ def test_payloads_are_aligned_and_their_ends_are_near_unmapped_memory(misalign: 
 
 
 def test_null_pointers() -> None:
-    fault = fault_of("__global__ void k(int* x) { int* p = x[0] ? x : (int*)8; *p = 1; }", np.zeros(1, np.int32))
+    fault = fault_of(
+        "__global__ void k(int* x) { int* p = x[0] ? x : (int*)8; *p = 1; }", np.zeros(1, np.int32)
+    )
     assert fault.kind == "illegal_address"
     assert "null" in fault.message
 
@@ -191,7 +201,11 @@ def test_an_exhausted_heap() -> None:
 def test_overrunning_dynamic_shared_memory() -> None:
     source = "__global__ void k(int n) { extern __shared__ int s[]; s[n] = 1; }"
     fault = fault_of(source, np.int32(64), block=1, shared=256)
-    assert (fault.kind, fault.details["memory"], fault.details["byte_offset"]) == ("illegal_address", "shared", 0)
+    assert (fault.kind, fault.details["memory"], fault.details["byte_offset"]) == (
+        "illegal_address",
+        "shared",
+        0,
+    )
     assert run(source, "k", 1, 1, np.int32(63), shared=256).execution.fault is None
 
 
@@ -217,7 +231,9 @@ def test_shared_memory_is_dirty_and_the_dirt_follows_the_seed() -> None:
 
 
 def test_a_fault_in_a_later_run_keeps_the_earlier_ones() -> None:
-    module = DEVICE.compile("__device__ int n; __global__ void k(int* x) { if (++n == 2) __trap(); x[0] = n; }", ["k"])
+    module = DEVICE.compile(
+        "__device__ int n; __global__ void k(int* x) { if (++n == 2) __trap(); x[0] = n; }", ["k"]
+    )
     plan, arrays = make_plan("k", 1, 1, (np.zeros(1, np.int32),))
     runs = [{"a0": image_of(arrays["a0"])} for _ in range(3)]
     executions = DEVICE.execute_many(module, plan, runs, ExecutionOptions(timeout_seconds=10))
@@ -270,7 +286,7 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
     """
     root = Path(__file__).parents[3]
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(root)], capture_output=True, text=True, timeout=60, cwd=root,
+        [sys.executable, "-c", textwrap.dedent(script), str(root)], capture_output=True, text=True, timeout=60, cwd=root, check=False,
         env=os.environ,
     )  # fmt: skip
     assert done.stdout.strip() == "interrupted []", done.stderr

@@ -51,7 +51,17 @@ def test_static_and_dynamic_shared_memory_in_every_thread_order(order: str) -> N
     }"""
     x = RANDOM.integers(-50, 50, (37, 1000)).astype(np.float32)
     options = ExecutionOptions(timeout_seconds=10, thread_order=order, seed=5)
-    _, sums = results(source, "reduce<float, 8>", 37, 256, x, np.zeros(37, np.float32), np.int32(1000), shared=1024, options=options)
+    _, sums = results(
+        source,
+        "reduce<float, 8>",
+        37,
+        256,
+        x,
+        np.zeros(37, np.float32),
+        np.int32(1000),
+        shared=1024,
+        options=options,
+    )
     assert (sums == x.sum(1)).all()
 
 
@@ -119,7 +129,13 @@ def test_device_variables_start_fresh_in_every_execution_and_live_through_execut
 
 @pytest.mark.parametrize(
     ("dtype", "cxx"),
-    [("int32", "int"), ("uint32", "unsigned"), ("uint64", "unsigned long long"), ("float32", "float"), ("float64", "double")],
+    [
+        ("int32", "int"),
+        ("uint32", "unsigned"),
+        ("uint64", "unsigned long long"),
+        ("float32", "float"),
+        ("float64", "double"),
+    ],
 )
 def test_atomic_add_min_max_exchange(dtype: str, cxx: str) -> None:
     source = f"""
@@ -153,7 +169,15 @@ def test_atomic_bits_and_wrapping_counters() -> None:
     start = np.array([0xFFFFFFFF, 0, 0, 0, 0, 5000, 0], np.uint32)
     (out,) = results(source, "bits", 4, 256, start)
     ranks = np.arange(1024, dtype=np.uint32)
-    assert list(out) == [0xFFFFFF80, 0x7FF, np.bitwise_xor.reduce(ranks), 1024 % 10, (-1024) % 7, 5000 - 2048, 1024]
+    assert list(out) == [
+        0xFFFFFF80,
+        0x7FF,
+        np.bitwise_xor.reduce(ranks),
+        1024 % 10,
+        (-1024) % 7,
+        5000 - 2048,
+        1024,
+    ]
 
 
 def test_printf_is_captured_and_capped() -> None:
@@ -203,7 +227,9 @@ def test_last_block_finishes_a_reduction_over_the_grid() -> None:
       }
     }"""
     x = RANDOM.integers(-9, 9, 10000).astype(np.float32)
-    *_, out = results(source, "total", 30, 32, x, np.zeros(30, np.float32), np.zeros(1, np.float32), np.int32(10000))
+    *_, out = results(
+        source, "total", 30, 32, x, np.zeros(30, np.float32), np.zeros(1, np.float32), np.int32(10000)
+    )
     assert out[0] == x.sum()
 
 

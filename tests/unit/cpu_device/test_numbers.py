@@ -161,7 +161,9 @@ def test_every_16_bit_value_widens_and_narrows_exactly(kind: str) -> None:
         y[30000:60000] = np.nextafter(middles[:30000], np.float32(np.inf))
         d = np.nextafter(y.astype(np.float64), np.inf)
     zeros = np.zeros(65536, dtype)
-    _, wide, _, near, _, from_double = results(source, "convert", 256, 256, x, np.zeros(65536, np.float32), y, zeros, d, zeros)
+    _, wide, _, near, _, from_double = results(
+        source, "convert", 256, 256, x, np.zeros(65536, np.float32), y, zeros, d, zeros
+    )
     assert np.array_equal(wide, wide_x, equal_nan=True)
     with np.errstate(all="ignore"):
         expected = y.astype(dtype)
@@ -192,7 +194,9 @@ def test_16_bit_arithmetic_rounds_every_operation(kind: str) -> None:
       flags[i * 3] = a < b; flags[i * 3 + 1] = __hgt(a, b); flags[i * 3 + 2] = a == a && a != b;
     }}"""
     a, b = RANDOM.uniform(-4, 4, (2, 128)).astype(dtype)
-    *_, out, flags = results(source, "arithmetic", 1, 128, a, b, np.zeros((128, 12), dtype), np.zeros((128, 3), bool))
+    *_, out, flags = results(
+        source, "arithmetic", 1, 128, a, b, np.zeros((128, 12), dtype), np.zeros((128, 3), bool)
+    )
     x, y = a.astype(np.float64), b.astype(np.float64)
 
     def rounded(values: np.ndarray) -> np.ndarray:
@@ -200,7 +204,20 @@ def test_16_bit_arithmetic_rounds_every_operation(kind: str) -> None:
 
     q0 = rounded(x * x + rounded(x + x))
     q1 = rounded(y * y + rounded(y + y))
-    expected = [x + y, x - y, x * y, x / y, -x, x * y + x, np.maximum(x, y), np.exp(x), np.sqrt(abs(x)), x + y, q0, y * q1]
+    expected = [
+        x + y,
+        x - y,
+        x * y,
+        x / y,
+        -x,
+        x * y + x,
+        np.maximum(x, y),
+        np.exp(x),
+        np.sqrt(abs(x)),
+        x + y,
+        q0,
+        y * q1,
+    ]
     for column, values in enumerate(expected):
         assert (out[:, column].astype(np.float64) == rounded(values)).all(), column
     assert (flags == np.stack([x < y, x > y, x != y], 1)).all()
@@ -216,7 +233,12 @@ def test_16_bit_atomics_and_shuffles() -> None:
       atomicAdd(b, __float2bfloat16(1.0f));
       shuffled[threadIdx.x] = __shfl_xor_sync(~0u, __int2half_rn(threadIdx.x), 1);
     }"""
-    start = np.zeros(1, np.float16), np.zeros(2, np.float16), np.zeros(1, ml_dtypes.bfloat16), np.zeros(64, np.float16)
+    start = (
+        np.zeros(1, np.float16),
+        np.zeros(2, np.float16),
+        np.zeros(1, ml_dtypes.bfloat16),
+        np.zeros(64, np.float16),
+    )
     h, h2, b, shuffled = results(source, "sums", 1, 64, *start)
     assert (h[0], h2[0], h2[1], float(b[0])) == (64, 64, 128, 64)
     assert (shuffled == np.arange(64) ^ 1).all()
@@ -273,4 +295,19 @@ def test_names_that_candidates_use_without_including_them() -> None:
     (out,) = results(source, "constants", 1, 1, np.zeros(14))
     f = np.finfo(np.float32)
     inf = np.inf
-    assert list(out) == [-inf, -(2**31), f.max, np.finfo(np.float64).tiny, np.pi, 2**31 - 1, 2**32 - 1, f.eps, inf, -inf, 3, f.max, 32, 12]
+    assert list(out) == [
+        -inf,
+        -(2**31),
+        f.max,
+        np.finfo(np.float64).tiny,
+        np.pi,
+        2**31 - 1,
+        2**32 - 1,
+        f.eps,
+        inf,
+        -inf,
+        3,
+        f.max,
+        32,
+        12,
+    ]

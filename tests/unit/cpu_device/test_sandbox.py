@@ -66,7 +66,16 @@ def machine_code(number: int, first: int = 0) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("fork", 57), ("execve", 59), ("socket", 41), ("kill", 62), ("open", 2), ("ptrace", 101), ("unlink", 87)]
+    ("name", "number"),
+    [
+        ("fork", 57),
+        ("execve", 59),
+        ("socket", 41),
+        ("kill", 62),
+        ("open", 2),
+        ("ptrace", 101),
+        ("unlink", 87),
+    ],
 )
 def test_machine_code_makes_no_system_call(name: str, number: int) -> None:
     fault = run(machine_code(number), "k", 1, 1, np.zeros(1, np.int32)).fault
@@ -103,7 +112,9 @@ def test_no_file_of_the_host_is_read(directive: str) -> None:
     assert all(d.line in (0, 2, 3) for d in caught.value.diagnostics)
 
 
-@pytest.mark.parametrize("text", ['asm(".incbin \\"/etc/passwd\\"");', '__asm__("nop");', 'asm volatile("syscall");'])
+@pytest.mark.parametrize(
+    "text", ['asm(".incbin \\"/etc/passwd\\"");', '__asm__("nop");', 'asm volatile("syscall");']
+)
 def test_assembly_is_refused(text: str) -> None:
     with pytest.raises(UnsupportedFeatureError) as caught:
         DEVICE.compile(f"__global__ void k(int* x) {{ x[0] = 1; }}\n{text}", ["k"])

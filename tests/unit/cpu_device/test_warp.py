@@ -15,7 +15,14 @@ RANDOM = np.random.default_rng(11)
 
 @pytest.mark.parametrize(
     ("dtype", "cxx"),
-    [("int8", "signed char"), ("uint16", "unsigned short"), ("int32", "int"), ("float32", "float"), ("int64", "long long"), ("float64", "double")],
+    [
+        ("int8", "signed char"),
+        ("uint16", "unsigned short"),
+        ("int32", "int"),
+        ("float32", "float"),
+        ("int64", "long long"),
+        ("float64", "double"),
+    ],
 )
 @pytest.mark.parametrize("order", ["forward", "reverse", "random"])
 def test_shuffles(dtype: str, cxx: str, order: str) -> None:
@@ -64,7 +71,9 @@ def test_votes_matches_and_reductions() -> None:
       signed_out[threadIdx.x * 2 + 1] = __reduce_max_sync(~0u, v);
     }"""
     x = RANDOM.integers(-5, 5, 32).astype(np.int32)
-    _, out, signed = results(source, "votes", 1, 32, x, np.zeros((32, 12), np.uint32), np.zeros((32, 2), np.int32))
+    _, out, signed = results(
+        source, "votes", 1, 32, x, np.zeros((32, 12), np.uint32), np.zeros((32, 2), np.int32)
+    )
     u = x.view(np.uint32)
     mask = sum(1 << i for i in range(32) if x[i] > 0)
     expected = [mask, int((x > 4).any()), 1, None, 0, 0, u.sum(dtype=np.uint32), np.bitwise_and.reduce(u),
@@ -172,7 +181,9 @@ def test_wmma(kind: str, layout: str) -> None:
       for (int i = 0; i < acc.num_elements; i++) acc.x[i] *= 2.0f;
       wmma::store_matrix_sync(c, acc, 16, wmma::mem_row_major);
     }}"""
-    dtype = {"half": np.dtype(np.float16), "__nv_bfloat16": np.dtype(ml_dtypes.bfloat16)}.get(kind, np.dtype(np.float32))
+    dtype = {"half": np.dtype(np.float16), "__nv_bfloat16": np.dtype(ml_dtypes.bfloat16)}.get(
+        kind, np.dtype(np.float32)
+    )
     a, b = (RANDOM.integers(-8, 8, shape).astype(dtype) for shape in ((16, 64), (64, 16)))
     stored = b if layout == "row_major" else np.ascontiguousarray(b.T)
     *_, c = results(source, "product", 1, 32, a, stored, np.zeros((16, 16), np.float32), np.int32(64))

@@ -41,6 +41,13 @@ struct KernelEntry<Kernel> {
 
 }  // namespace cpu_device
 
+// Where the runner finds this thread's static shared memory.
+#define CPU_DEVICE_STATIC_SHARED_ANCHOR                                                 \
+    extern "C" __attribute__((visibility("default"))) void* cpu_device_static_shared() { \
+        static __thread char anchor;                                                    \
+        return &anchor;                                                                 \
+    }
+
 #define CPU_DEVICE_ENTRY(symbol, ...)                                                                  \
     extern "C" __attribute__((visibility("default"))) const cpu_device::Entry symbol;                  \
     const cpu_device::Entry symbol = {&cpu_device::KernelEntry<&__VA_ARGS__>::call,                    \
