@@ -50,7 +50,7 @@ class CupyCaller:
         addresses: list[int] = []
         ordinal = -1
         try:
-            for (verified, check), value in zip(self._checks, arguments, strict=False):
+            for (verified, check), value in zip(self._checks, arguments):  # noqa: B905 - counted
                 if check is None:
                     key.append(scalar_key(verified, value))
                     continue

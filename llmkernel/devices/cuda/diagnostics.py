@@ -9,6 +9,8 @@ from llmkernel.devices.base import Diagnostic, KernelResources
 from llmkernel.devices.cuda.headers import explain_include
 
 SOURCE_NAME = "kernel.cu"
+# A folder that does not exist: NVRTC searches the program's own for includes.
+PROGRAM_NAME = f"/llmkernel/{SOURCE_NAME}"
 LOG_LIMIT = 64 * 1024
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -19,6 +21,8 @@ _HEAD = re.compile(
 _PTXAS = re.compile(
     r"^ ?ptxas(?: application)? ?(?P<where>[^;]*;)? ?(?P<severity>error|fatal|warning)\s*: (?P<message>.*)$"
 )
+# Advice that changes speed, such as C7510: warpgroup products run one after the other.
+_ADVICE = re.compile(r"^ ?ptxas info *: \(C\d+\) (?P<message>.*)$")
 _NVRTC = re.compile(r"^nvrtc: (?P<severity>error|warning): (?P<message>.*)$")
 _AT_LINE = re.compile(r" at line (\d+)(?: of \"?([^\"]*)\"?)?")
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
@@ -29,7 +33,7 @@ _NOT_DEVICE = "host functions are not allowed in JIT mode"
 def clean_log(log: str, directories: tuple[str, ...] = ()) -> str:
     """Return a log without terminal colours, without this machine's paths, and at most 64 KiB long."""
     text = _ANSI.sub("", log).replace("\0", "").replace("\r\n", "\n")
-    text = re.sub(r"[^\s\"'(]*[/\\]" + re.escape(SOURCE_NAME), SOURCE_NAME, text)
+    text = text.replace(PROGRAM_NAME, SOURCE_NAME)
     # The longest first: `include/cccl` lies below `include`.
     for directory in sorted(directories, key=len, reverse=True):
         text = text.replace(directory.rstrip("/\\") + "/", "")
@@ -65,6 +69,9 @@ def parse_log(log: str, source: str = "") -> tuple[Diagnostic, ...]:
 def _diagnostic(text: str, following: list[str], source: str) -> Diagnostic | None:
     head = _HEAD.match(text)
     if head is None:
+        advice = _ADVICE.match(text)
+        if advice is not None:
+            return Diagnostic("warning", 0, 0, advice["message"].strip())
         other = _PTXAS.match(text) or _NVRTC.match(text)
         if other is None or "assembly aborted" in other["message"]:
             return None

@@ -158,6 +158,8 @@ class Driver:
             function.argtypes = argtypes
             function.restype = c_int
             self.raw[name] = function
+        # Without argument types ctypes converts nothing: for arguments that are ctypes objects already.
+        self.launch_kernel: Any = library["cuLaunchKernelEx"]
 
     def optional(self, name: str) -> Any | None:
         """Return a symbol that older drivers lack, or None."""

@@ -127,7 +127,7 @@ class PreparedPlan:
         self.driver = driver
         self.plan = plan
         self._index = {buffer.name: index for index, buffer in enumerate(plan.buffers)}
-        self._launch_kernel = driver.raw["cuLaunchKernelEx"]
+        self._launch_kernel = driver.launch_kernel
         self._memset = driver.raw["cuMemsetD8Async"]
         self._zeroed = [
             (i, buffer_bytes(b)) for i, b in enumerate(plan.buffers) if b.is_zeroed and buffer_bytes(b)

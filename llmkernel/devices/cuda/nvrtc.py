@@ -10,12 +10,10 @@ from typing import Any
 
 from llmkernel.devices.base import Diagnostic, KernelResources
 from llmkernel.devices.cuda import headers, toolchain
-from llmkernel.devices.cuda.diagnostics import SOURCE_NAME, clean_log, parse_log, parse_resources
+from llmkernel.devices.cuda.diagnostics import PROGRAM_NAME, clean_log, parse_log, parse_resources
 from llmkernel.errors import DeviceUnavailableError
 
-# A folder that does not exist: NVRTC searches the program's own for includes.
-_PROGRAM = f"/llmkernel/{SOURCE_NAME}"
-_VERBOSE = re.compile(r"^ ?ptxas (info|\.) .*\n?", re.MULTILINE)
+_VERBOSE = re.compile(r"^ ?ptxas +(info *:(?! \(C\d)|\.) .*\n?", re.MULTILINE)
 _REMARK = re.compile(r"^Remark: .*\n?", re.MULTILINE)
 
 
@@ -119,7 +117,7 @@ def compile_with_nvrtc(source: str, kernels: Sequence[str], arch: str) -> Binary
     program = _checked(
         nvrtc.nvrtcCreateProgram(
             source.encode(),
-            _PROGRAM.encode(),
+            PROGRAM_NAME.encode(),
             len(in_memory),
             [text.encode() for text in in_memory.values()],
             [name.encode() for name in in_memory],

@@ -65,7 +65,7 @@ class TorchCaller:
         ordinal = -1
         is_grad_enabled = self._is_grad_enabled()
         try:
-            for (verified, check), value in zip(self._checks, arguments, strict=False):
+            for (verified, check), value in zip(self._checks, arguments):  # noqa: B905 - counted
                 if check is None:
                     key.append(scalar_key(verified, value))
                     continue
