@@ -18,7 +18,7 @@ _ATTRIBUTES = words(
     """
     aligned packed unused always_inline noinline may_alias const pure maybe_unused fallthrough likely
     unlikely nodiscard device host global shared constant managed launch_bounds align no_unique_address
-    noreturn
+    noreturn deprecated vector_size ext_vector_type
     """
 )
 

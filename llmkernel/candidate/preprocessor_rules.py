@@ -23,6 +23,7 @@ ALLOWED_FOLDERS = ("cooperative_groups/", "cuda/", "cub/", "nv/")
 _HOST_INCLUDES = ("torch/", "ATen/", "c10/", "pybind11/", "Python.h", "thrust/", "cub/cub.", "cub/device/")
 _PRAGMAS = re.compile(r"(?:unroll|nounroll|once|nv_diag_\w+|nv_diagnostic|diag_suppress|diag_default)\b")
 _INCLUDE = re.compile(r'#\s*(include|include_next|import)\b\s*(?:<([^>]*)>|"([^"]*)")?')
+_CUDA_WORD = re.compile(r"__\w+__|__(?:sync|shfl|nv|half)\w*")
 _DIRECTIVES = words(
     "include define undef if ifdef ifndef elif elifdef elifndef else endif pragma error warning"
 )
@@ -98,14 +99,14 @@ def pragma(source: Source) -> Iterator[Finding]:
 
 @rule(
     "redefinition",
-    "words of the language, and names that begin with two underscores, keep their meaning",
+    "words of the language and of CUDA keep their meaning",
     "Use `using` or another name.",
 )
 def redefinition(source: Source) -> Iterator[Finding]:
     """`#define float double` and the like."""
     for each in source.directives:
         match = re.match(r"#\s*(define|undef)\s+(\w+)", each.text)
-        if match and (match[2] in _WORDS or match[2].startswith("__")):
+        if match and (match[2] in _WORDS or _CUDA_WORD.fullmatch(match[2])):
             yield Finding(each.line, f"`{match[2]}` is a word of the language.")
 
 

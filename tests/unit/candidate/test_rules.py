@@ -127,6 +127,7 @@ ALLOWED = [
     "__host__ __device__ float g(float a) { return a; }",
     "#define DEVICE __device__ __forceinline__\nDEVICE float g(float a) { return a; }",
     "#define MAKE(name, op) __device__ float name(float a) { return op; }\nMAKE(twice, 2 * a)",
+    "#ifndef __MINE\n#define __MINE 1\n#endif\ntypedef float pair __attribute__((ext_vector_type(2)));",
     "#define JOIN(a, b) a##b\n__device__ int JOIN(x, y) = 1;",
     "namespace a { template <typename T> struct Traits { using type = T; }; }",
     "__device__ void read(float* p) {} __device__ void write(float* p) {}\n" + device("read(x); write(x);"),
