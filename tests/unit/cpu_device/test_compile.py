@@ -248,7 +248,8 @@ def test_blanking_keeps_lengths_and_lines(text: str) -> None:
 
 DECLARATIONS = st.sampled_from(
     [
-        "extern __shared__ float s[];", "__shared__ extern T s[];", "extern __shared__ __align__(16)\n unsigned char raw[];",
+        "extern __shared__ float s[];", "__shared__ extern T s[];",
+        "extern __shared__ __align__(16)\n unsigned char raw[];",
         "extern __shared__ alignas(sizeof(float4) * 2) float t[][32];", "extern volatile __shared__ int v[];",
         "static __shared__ int counter;", "__shared__ float tile[32][33];", "extern __shared__ float x;",
     ]

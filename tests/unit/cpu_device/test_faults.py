@@ -286,7 +286,8 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
     """
     root = Path(__file__).parents[3]
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(root)], capture_output=True, text=True, timeout=60, cwd=root, check=False,
+        [sys.executable, "-c", textwrap.dedent(script), str(root)], capture_output=True, text=True, timeout=60,
+        cwd=root, check=False,
         env=os.environ,
     )  # fmt: skip
     assert done.stdout.strip() == "interrupted []", done.stderr

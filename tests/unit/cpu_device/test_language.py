@@ -281,7 +281,8 @@ def test_vector_types_move_whole_and_have_their_alignment() -> None:
 
 def test_scalars_of_every_width_and_bool_arrays() -> None:
     source = """
-    __global__ void scalars(double* out, bool* flags, bool b, signed char c, unsigned short s, long long l, float f, double d, float2 z) {
+    __global__ void scalars(double* out, bool* flags, bool b, signed char c, unsigned short s,
+                            long long l, float f, double d, float2 z) {
       out[0] = b; out[1] = c; out[2] = s; out[3] = (double)l; out[4] = f; out[5] = d; out[6] = z.x; out[7] = z.y;
       flags[0] = flags[1] && b;
     }"""

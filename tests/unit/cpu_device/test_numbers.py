@@ -18,11 +18,13 @@ ONE = {
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
     "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "atanh": np.arctanh, "exp": np.exp, "exp2": np.exp2,
     "exp10": lambda x: 10.0**x, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
-    "sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x), "rcbrt": lambda x: 1 / np.cbrt(x), "floor": np.floor,
+    "sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x), "rcbrt": lambda x: 1 / np.cbrt(x),
+    "floor": np.floor,
     "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "fabs": np.abs, "sinpi": lambda x: np.sin(np.pi * x),
     "cospi": lambda x: np.cos(np.pi * x), "erf": np.vectorize(math.erf), "erfc": np.vectorize(math.erfc),
     "tgamma": np.vectorize(math.gamma), "lgamma": np.vectorize(math.lgamma),
-    "normcdf": np.vectorize(lambda x: 0.5 * math.erfc(-x / math.sqrt(2))), "erfinv": lambda x: torch.erfinv(torch.from_numpy(x)).numpy(),
+    "normcdf": np.vectorize(lambda x: 0.5 * math.erfc(-x / math.sqrt(2))),
+    "erfinv": lambda x: torch.erfinv(torch.from_numpy(x)).numpy(),
     "normcdfinv": lambda x: torch.special.ndtri(torch.from_numpy(x)).numpy(),
     "erfcx": lambda x: torch.special.erfcx(torch.from_numpy(x)).numpy(),
     "erfcinv": lambda x: torch.erfinv(1 - torch.from_numpy(x)).numpy(),
@@ -93,7 +95,8 @@ def test_integer_intrinsics() -> None:
       int i = threadIdx.x;
       unsigned a = x[i], b = y[i];
       unsigned* o = out + i * 16;
-      o[0] = __popc(a); o[1] = __clz(a); o[2] = __ffs(a); o[3] = __brev(a); o[4] = __umulhi(a, b); o[5] = __mulhi((int)a, (int)b);
+      o[0] = __popc(a); o[1] = __clz(a); o[2] = __ffs(a); o[3] = __brev(a);
+      o[4] = __umulhi(a, b); o[5] = __mulhi((int)a, (int)b);
       o[6] = __byte_perm(a, b, 0x5140); o[7] = __funnelshift_l(a, b, 7); o[8] = __funnelshift_r(a, b, 39);
       o[9] = __dp4a((int)a, (int)b, 5); o[10] = __dp4a(a, b, 5u); o[11] = __popcll(((unsigned long long)a << 32) | b);
       o[12] = (unsigned)(__umul64hi((unsigned long long)a << 32, b)); o[13] = __uhadd(a, b); o[14] = __fns(a, 0, 3);
@@ -107,10 +110,12 @@ def test_integer_intrinsics() -> None:
         signed = [struct.unpack("4b", struct.pack("<I", v)) for v in (x, y)]
         positions = [i for i in range(32) if x >> i & 1]
         expected = [
-            x.bit_count(), 32 - x.bit_length(), positions[0] + 1, int(f"{x:032b}"[::-1], 2), x * y >> 32, (sx * sy >> 32) % 2**32,
+            x.bit_count(), 32 - x.bit_length(), positions[0] + 1, int(f"{x:032b}"[::-1], 2),
+            x * y >> 32, (sx * sy >> 32) % 2**32,
             int.from_bytes(bytes(bytes_of[i] for i in (0, 4, 1, 5)), "little"), ((y << 32 | x) << 7 >> 32) % 2**32,
             (y << 32 | x) >> 7 & 0xFFFFFFFF, (5 + sum(p * q for p, q in zip(*signed, strict=True))) % 2**32,
-            (5 + sum(p * q for p, q in zip(bytes_of[:4], bytes_of[4:], strict=True))) % 2**32, x.bit_count() + y.bit_count(),
+            (5 + sum(p * q for p, q in zip(bytes_of[:4], bytes_of[4:], strict=True))) % 2**32,
+            x.bit_count() + y.bit_count(),
             (x << 32) * y >> 64, x + y >> 1, positions[2], (abs(sx - sy) + 1) % 2**32,
         ]  # fmt: skip
         assert row.tolist() == expected
@@ -145,7 +150,8 @@ def test_every_16_bit_value_widens_and_narrows_exactly(kind: str) -> None:
     header, dtype, narrow, _ = NARROW[kind]
     source = f"""
     #include <{header}>
-    __global__ void convert(const {kind}* x, float* wide, const float* y, {kind}* near, const double* d, {kind}* from_double) {{
+    __global__ void convert(const {kind}* x, float* wide, const float* y, {kind}* near,
+                            const double* d, {kind}* from_double) {{
       int i = blockIdx.x * blockDim.x + threadIdx.x;
       wide[i] = x[i];
       near[i] = {narrow}(y[i]);
@@ -286,7 +292,8 @@ def test_names_that_candidates_use_without_including_them() -> None:
       else return std::numeric_limits<T>::lowest();
     }
     __global__ void constants(double* out) {
-      const double values[] = {lowest<float>(), (double)lowest<int32_t>(), FLT_MAX, DBL_MIN, M_PI, INT_MAX, UINT32_MAX, FLT_EPSILON,
+      const double values[] = {lowest<float>(), (double)lowest<int32_t>(), FLT_MAX, DBL_MIN,
+                               M_PI, INT_MAX, UINT32_MAX, FLT_EPSILON,
                                CUDART_INF_F, -INFINITY, std::max(2, 3), cuda::std::numeric_limits<float>::max(), warpSize};
       for (int i = 0; i < 13; i++) out[i] = values[i];
       uint64_t wide = 1ull << 40; size_t n = sizeof(wide); uint shorthand = 3;

@@ -99,7 +99,8 @@ def test_writing_code_into_data_does_not_run() -> None:
     "directive",
     [
         '#include "/etc/passwd"', "#include </etc/passwd>", "%:include </etc/passwd>", '#include "../../../../etc/passwd"',
-        "#inc\\\nlude </etc/passwd>", "#define F </etc/passwd>\n#include F", "#embed </etc/passwd>", "#include <sys/socket.h>",
+        "#inc\\\nlude </etc/passwd>", "#define F </etc/passwd>\n#include F", "#embed </etc/passwd>",
+        "#include <sys/socket.h>",
         '#import "/etc/passwd"', "#/**/include </etc/passwd>", "#if __has_include(</etc/passwd>)\n#endif",
         '_Pragma("GCC dependency \\"/etc/passwd\\"")', "??=include </etc/passwd>", '#pragma GCC dependency "/etc/passwd"',
     ],
