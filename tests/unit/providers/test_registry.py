@@ -122,6 +122,7 @@ def test_a_third_party_cannot_take_a_built_in_name(third_party):
     third_party(claude=f"{__name__}:EchoProvider")
 
     assert get_provider("claude").__class__.__name__ == "ClaudeProvider"
+    assert available_providers().count("claude") == 1
 
 
 @pytest.mark.parametrize("value", ["no_such_module:Thing", f"{__name__}:SECRET"])

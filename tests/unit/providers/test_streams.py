@@ -218,6 +218,23 @@ def test_a_compatible_server_needs_no_key(wire_server, monkeypatch):
     assert last(provider.stream(REQUEST)).text == "x"
 
 
+@pytest.mark.filterwarnings("ignore:.*unencrypted")
+@pytest.mark.parametrize(
+    ("host", "is_sent"),
+    [("openrouter.ai", True), ("openrouter.ai.example.com", False), ("notopenrouter.ai", False)],
+)
+def test_the_key_of_openrouter_goes_to_openrouter_only(host, is_sent, wire_server, monkeypatch):
+    wire_server.queue(reply("x"))
+    provider = make("openai-compatible", wire_server, monkeypatch, base_url=f"http://{host}/v1")
+    monkeypatch.delenv("LLMKERNEL_OPENAI_API_KEY")
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-v1-0123456789abcdef")
+    monkeypatch.setenv("HTTP_PROXY", wire_server.url)  # stands in for the network
+
+    list(provider.stream(REQUEST))
+
+    assert ("sk-or-v1-0123456789abcdef" in str(wire_server.requests[0].headers)) == is_sent
+
+
 def test_a_compatible_server_without_stream_options_is_asked_without(wire_server, monkeypatch):
     wire_server.queue(
         Script(status=400, error={"error": {"message": "unknown field stream_options", "code": 400}}),
