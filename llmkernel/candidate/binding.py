@@ -11,6 +11,7 @@ import numpy as np
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument, ScalarValue
 from llmkernel.candidate.expressions import Expression, Fact, expression_is_known
+from llmkernel.candidate.layout import contiguous_strides, is_contiguous
 from llmkernel.candidate.statements import LaunchHeader, Let, Require, expressions
 from llmkernel.candidate.tensor_maps import is_tma_ok
 from llmkernel.errors import BindingError, HeaderError, PreconditionError
@@ -127,22 +128,6 @@ def array_facts(name: str, array: ArrayArgument, facts: frozenset[Fact]) -> dict
         else:
             result[fact.key] = (array.strides or contiguous_strides(array.shape))[fact.axis]
     return result
-
-
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return C-contiguous strides in elements."""
-    strides = [1] * len(shape)
-    for i in range(len(shape) - 2, -1, -1):
-        strides[i] = strides[i + 1] * max(shape[i + 1], 1)
-    return tuple(strides)
-
-
-def is_contiguous(array: ArrayArgument) -> bool:
-    """Whether elements follow each other in C order; strides of axes of size 1 do not matter."""
-    if array.strides is None or 0 in array.shape:
-        return True
-    expected = contiguous_strides(array.shape)
-    return all(n == 1 or s == e for n, s, e in zip(array.shape, array.strides, expected, strict=True))
 
 
 def evaluate_shape(spec: ArraySpec, environment: dict[str, int | bool]) -> tuple[int, ...]:

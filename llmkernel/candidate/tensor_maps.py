@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from llmkernel.candidate.arguments import ArrayArgument
+from llmkernel.candidate.layout import contiguous_strides
 from llmkernel.problem.dtypes import DTYPES
 
 MAX_RANK = 5
@@ -31,13 +32,7 @@ def array_reason(array: ArrayArgument) -> str | None:
     for axis, size in enumerate(shape):
         if not 1 <= size <= MAX_DIM:
             return f"axis {axis} has size {size}; a tensor map takes 1 to 2**32"
-    strides = array.strides
-    if strides is None:
-        running, contiguous = 1, []
-        for size in reversed(shape):
-            contiguous.append(running)
-            running *= size
-        strides = tuple(reversed(contiguous))
+    strides = array.strides or contiguous_strides(shape)
     if strides[-1] != 1 and shape[-1] != 1:
         return f"the innermost axis must be contiguous, its stride is {strides[-1]} elements"
     for axis, stride in enumerate(strides[:-1]):

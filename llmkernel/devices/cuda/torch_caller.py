@@ -6,7 +6,7 @@ import functools
 from typing import Any, NoReturn
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument
-from llmkernel.candidate.binding import contiguous_strides
+from llmkernel.candidate.layout import contiguous_strides
 from llmkernel.candidate.domain import VerifiedArgument, VerifiedDomain
 from llmkernel.devices.cuda.refusal import alignment_class, check_count, refuse, scalar_key, scalar_value
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument, ScalarValue
-from llmkernel.candidate.binding import contiguous_strides, convert_scalar
+from llmkernel.candidate.binding import convert_scalar
 from llmkernel.candidate.candidate import Candidate, parse_candidate
+from llmkernel.candidate.layout import contiguous_strides
 from llmkernel.errors import BindingError, PreconditionError
 
 KERNEL = "__global__ void k() {}"
