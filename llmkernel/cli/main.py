@@ -18,7 +18,6 @@ COMMANDS = {
     "install": "Make the Jupyter kernel known to Jupyter.",
     "uninstall": "Remove the Jupyter kernel from Jupyter's list.",
     "verify": "Verify a record or a .cu file again.",
-    "bench": "Run the benchmark and write its table.",
 }
 
 

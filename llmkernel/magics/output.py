@@ -51,6 +51,7 @@ class CellOutput:
         # A replayed kernel has no attempts; its record says who wrote it.
         provider = record.provider if record is not None else self._provider
         model = record.model if record is not None else replies[-1].model if replies else ""
+        model = "" if model == provider else model  # the offline library is its own model
         self._live.finish(
             report_bundle(
                 kernel.report,

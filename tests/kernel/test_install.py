@@ -119,6 +119,14 @@ def test_the_front_door():
     assert "--env" in run_cli("install", "--help").stdout
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command):
+    shown = run_cli(command, "--help")
+
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith(f"usage: llmkernel {command}")
+
+
 @given(
     st.dictionaries(
         st.from_regex(r"[A-Za-z_]\w*", fullmatch=True), st.text(st.characters(exclude_characters="\0"))
