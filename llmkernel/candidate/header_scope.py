@@ -10,7 +10,7 @@ from llmkernel.problem.dtypes import DTYPES
 from llmkernel.problem.signature import ArraySpec, ScalarSpec
 
 BUILTINS = ("num_sms", "repeat_index")
-WORDS = ("inout", "strided", "true", "false", "tensor_map", "cooperative", "cluster", "shared")
+WORDS = ("inout", "strided", "true", "false", "tensor_map", "cooperative")
 CXX_DTYPES = {cxx: d.name for d in DTYPES.values() for cxx in d.cxx}
 
 

@@ -6,8 +6,8 @@ import functools
 from typing import Any, NoReturn
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument
-from llmkernel.candidate.layout import contiguous_strides
 from llmkernel.candidate.domain import VerifiedArgument, VerifiedDomain
+from llmkernel.candidate.layout import contiguous_strides
 from llmkernel.devices.cuda.refusal import alignment_class, check_count, refuse, scalar_key, scalar_value
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall
 from llmkernel.errors import BindingError

@@ -149,6 +149,15 @@ def test_launch_forms() -> None:
     assert parse_header(str(header)) == header
 
 
+def test_words_of_a_launch_may_be_names() -> None:
+    header = parse_header(
+        body("let cluster = 2", "let shared = 64", "k<<<8, 1, shared, cluster=(cluster, 1, 1)>>>(shared)")
+    )
+
+    assert str(header.launches[0].shared) == "shared"
+    assert parse_header(str(header)) == header
+
+
 def test_when_chains_and_lets_of_branches() -> None:
     header = parse_header(
         body(
