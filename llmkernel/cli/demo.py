@@ -126,15 +126,22 @@ def execute_notebook(notebook: Any, folder: Path, options: list[str]) -> None:
     """
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
+    from jupyter_core.utils import run_sync
     from nbclient import NotebookClient
 
     argv = [sys.executable, "-m", "llmkernel", "-f", "{connection_file}", *options]
+    metadata = {"debugger": True, "supported_encryption": ["curve"]}
     manager = AsyncKernelManager()
-    manager._kernel_spec = KernelSpec(argv=argv, display_name="LLM-CUDA", language="python")  # noqa: SLF001 - there is no public setter
+    spec = KernelSpec(argv=argv, display_name="LLM-CUDA", language="python", metadata=metadata)
+    manager._kernel_spec = spec  # noqa: SLF001 - there is no public setter
     client = NotebookClient(
         notebook, km=manager, timeout=CELL_SECONDS, resources={"metadata": {"path": str(folder)}}
     )
-    client.execute()
+    try:
+        client.execute()
+    finally:
+        # nbclient leaves a manager that it was given running.
+        run_sync(manager.shutdown_kernel)(now=True)
 
 
 def _html(notebook: Any, target: Path) -> Path:

@@ -324,12 +324,14 @@ def _headline(judge: Judge, finding: Finding | None, worst: dict[str, float], le
     sizes = len({tuple(d.workload.sizes.items()) for d in judge.draws})
     text = f"Agrees with the reference on {draws} draws ({sizes} sizes, {families} value families)"
     if worst:
-        floor = worst.get("floor") or 1.0
-        text += (
-            f"; greatest error {worst['error'] / floor:.2g} floors, the reference's own "
-            f"{worst['reference_error'] / floor:.2g}, allowed {worst['allowed'] / floor:.2g}"
-        )
+        text += f"; greatest error {in_eps(worst, 'error')}, the reference's own "
+        text += f"{in_eps(worst, 'reference_error')}, allowed {in_eps(worst, 'allowed')}"
     return text + (". Quick check only." if level == "quick" else ".")
+
+
+def in_eps(figures: dict[str, float], name: str) -> str:
+    """Return a row-scaled error in units of the result dtype's eps, such as ``3.1 eps``."""
+    return f"{figures[name] / figures['eps']:.2g} eps"
 
 
 def _tolerance(problem: Problem, judge: Judge, worst: dict[str, float]) -> dict[str, Any]:

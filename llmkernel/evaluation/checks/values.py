@@ -11,6 +11,7 @@ import numpy as np
 from llmkernel.evaluation.checks.base import Check
 from llmkernel.evaluation.draw import Draw, Finding, Slot, examples
 from llmkernel.evaluation.tolerance import comparable, deviation
+from llmkernel.problem.dtypes import DTYPES
 
 
 class Values(Check):
@@ -54,6 +55,7 @@ def _close(draw: Draw, slot: Slot, number: int) -> Finding | None:
     draw.figures["allowed"] = target.allowed.relative
     draw.figures["reference_error"] = target.allowed.reference_error
     draw.figures["floor"] = target.allowed.floor
+    draw.figures["eps"] = DTYPES[target.dtype].eps
     if not seen.bad_count:
         if conditioned:
             draw.figures["is_ill_conditioned"] = 1.0
