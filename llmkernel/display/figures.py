@@ -18,7 +18,8 @@ def significant(value: Any, digits: int = 3) -> str:
     if value == 0:
         return "0"
     if abs(value) >= 1e7 or abs(value) < 1e-4:
-        return f"{value:.{digits - 1}e}"
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
     if isinstance(value, int) or abs(value) >= 10**digits:
         return f"{value:.0f}"
     text = f"{value:.{digits}g}"

@@ -234,9 +234,8 @@ def tolerance_section(page: Page) -> Markup | None:
     items = view.tolerance_items(page.report)
     if not items:
         return None
-    widened = "widened by the user" if view.is_tolerance_widened(page.report) else ""
     policy = one_line(page.report.tolerance.get("policy", "") or "", 80)
-    return details("Tolerance", facts(items), summary=widened or policy)
+    return details("Tolerance", facts(items), summary=policy)
 
 
 def compile_section(page: Page) -> Markup | None:

@@ -34,7 +34,11 @@ def page_text(page: Page, width: int = 80, *, is_colour: bool = False) -> str:
     report, width = page.report, max(width, 40)
     verdict = view.verdict(report)
     title = paint(f"{verdict.symbol} {verdict.word}", verdict.kind, is_colour=is_colour)
-    blocks = [[f"{title} · {page.name}", *wrap(one_line(report.headline, 800), width)]]
+    # The name may be long: what is coloured stays on the first line, whole.
+    room = max(width - display_width(f"{verdict.symbol} {verdict.word} · "), 0)
+    fits = display_width(page.name) <= room
+    first = [f"{title} · {page.name}"] if fits else [title, *wrap(page.name, width, "  ")]
+    blocks = [[*first, *wrap(one_line(report.headline, 800), width)]]
     if report.signature:
         blocks[0] += wrap(one_line(report.signature, 600), width, "  ")
     blocks[0] += wrap(byline(page), width, "  ")
@@ -82,9 +86,9 @@ def format_table(
     """
     cells = [[one_line(cell, 2000) for cell in row] for row in rows]
     table = [[one_line(h, 200) for h in headers], *cells] if headers else cells
-    if not table:
+    count = max(map(len, table), default=0)
+    if not count:
         return ""
-    count = max(map(len, table))
     table = [[*row, *[""] * (count - len(row))] for row in table]
     widths = [max(display_width(row[i]) for row in table) for i in range(count)]
     room = max(width - len(indent) - 2 * (count - 1), 4 * count)
@@ -185,7 +189,7 @@ def _checks(report: Report, width: int, *, is_colour: bool) -> list[str]:
     checks = view.ordered_checks(report)
     if not checks:
         return ["What was checked", "  No check was run."]
-    lines = [f"What was checked ({view.checks_summary(checks)})"]
+    lines = wrap(f"What was checked ({view.checks_summary(checks)})", width, hanging="  ")
     name_width = min(max(display_width(one_line(c.name, 40)) for c in checks), 28)
     for place, check in enumerate(checks[: view.MAX_CHECKS]):
         symbol, word, kind = view.STATUSES[check.status]

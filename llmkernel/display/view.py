@@ -54,8 +54,10 @@ def verdict(report: Report) -> Verdict:
     """Return how the outcome of `report` is written."""
     word = report.outcome.replace("_", " ")
     if report.outcome == "passed":
-        return (
-            Verdict("✓", word, "good") if report.is_verified else Verdict("?", "ran, not verified", "unsure")
+        if not report.is_verified:
+            return Verdict("?", "ran, not verified", "unsure")
+        return Verdict(
+            "✓", f"{word} at the user’s tolerance" if is_tolerance_users_own(report) else word, "good"
         )
     if report.outcome == "inconclusive":
         return Verdict("?", word, "unsure")
@@ -111,6 +113,8 @@ def workload_name(workload: Mapping[str, Any]) -> str:
     """Return ``M=127, N=1023 · heavy tails · yours``."""
     sizes = workload.get("sizes")
     parts = [value_text(sizes) if sizes else "", one_line(workload.get("family", "") or "", 60)]
+    layout = one_line(workload.get("layout") or "", 40)
+    parts.append(f"{layout} inputs" if layout not in ("", "contiguous") else "")
     parts.append("your own inputs" if workload.get("is_users_own") else "")
     return " · ".join(p for p in parts if p) or "–"
 
@@ -158,15 +162,14 @@ def workloads_summary(report: Report) -> str:
     return f"{text}; worst: {detail} ({workload_name(worst)})" if detail else text
 
 
-def is_tolerance_widened(report: Report) -> bool:
-    """Return whether the user allowed more than the policy would."""
-    tolerance = report.tolerance
-    return bool(tolerance.get("is_widened")) or tolerance.get("policy") in ("user", "widened")
+def is_tolerance_users_own(report: Report) -> bool:
+    """Return whether the user, not the policy, said what is allowed."""
+    return report.tolerance.get("policy") == "user"
 
 
 def tolerance_items(report: Report) -> list[tuple[str, str]]:
     """Return label and text of the tolerance: policy and reason first, then its figures."""
-    data = {k: v for k, v in report.tolerance.items() if k not in ("policy", "reason", "is_widened")}
+    data = {k: v for k, v in report.tolerance.items() if k not in ("policy", "reason")}
     items = [(k, one_line(report.tolerance[k], 600)) for k in ("policy", "reason") if report.tolerance.get(k)]
     return items + [
         (one_line(k.replace("_", " "), 40), value_text(v)) for k, v in list(data.items())[:MAX_EVIDENCE]
@@ -176,9 +179,9 @@ def tolerance_items(report: Report) -> list[tuple[str, str]]:
 def notices(report: Report) -> list[str]:
     """Return what must be read before anything else, one sentence each."""
     lines = []
-    if is_tolerance_widened(report):
+    if is_tolerance_users_own(report):
         reason = one_line(report.tolerance.get("reason", "") or "", 400)
-        lines.append("Tolerance widened by the user" + (f": {reason}" if reason else ""))
+        lines.append("The tolerance is the user’s own" + (f": {reason}" if reason else ""))
     if not report.is_verified:
         lines.append("There is no reference: nothing says that these results are right")
     if report.level == "quick" and report.is_passed:

@@ -184,7 +184,7 @@ EMULATION = report(
     compile={"seconds": 1.9, "options": ["-O2"]},
 )
 SUSPECTED = report(headline="Right on all draws; its time cannot be right.", timing=SUSPECT)
-WIDENED = report(tolerance={**TOLERANCE, "is_widened": True, "reason": "rtol = 1e-2 asked for in the cell."})
+WIDENED = report(tolerance={"policy": "user", "reason": "The user set the relative tolerance to 0.01."})
 WRONG_VALUE = report(
     "wrong_value",
     headline="Rows are wrong where N is not a multiple of 256: 1 of 3 draws.",

@@ -42,7 +42,10 @@ VERDICTS = {
     ),
     "emulation": ("✓ passed", "Timing (emulation)", "says nothing about speed on a GPU"),
     "suspect": ("✓ passed", "Timing (suspect)", "not counted as a win", "202 % of it"),
-    "widened": ("✓ passed", "Tolerance widened by the user: rtol = 1e-2 asked for in the cell."),
+    "widened": (
+        "✓ passed at the user’s tolerance · softmax",
+        "The tolerance is the user’s own: The user set the relative tolerance to 0.01.",
+    ),
     "wrong_value": ("✗ wrong value", "0.00193120935", "M=127, N=1023", "[0, 1022]", "480000 of allowed 9.6"),
     "not_compiled": (
         "✗ not compiled",
@@ -96,10 +99,10 @@ def test_failed_checks_come_first():
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_the_widened_tolerance_stands_before_the_checks(surface):
+def test_the_first_line_says_that_the_tolerance_is_the_users(surface):
     text = texts(bundle_of(ex.WIDENED))[surface]
 
-    assert text.index("Tolerance widened by the user") < text.index("Timing")
+    assert text.removeprefix("### ").startswith("✓ passed at the user’s tolerance")
 
 
 @pytest.mark.parametrize("name", ["emulation", "suspect"])

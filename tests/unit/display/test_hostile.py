@@ -121,9 +121,7 @@ def reports(draw) -> Report:
         is_verified=draw(st.booleans()),
         checks=tuple(draw(st.lists(checks, max_size=2))),
         workloads=tuple(draw(st.lists(workload, max_size=2))),
-        tolerance=draw(
-            facts | st.fixed_dictionaries({"policy": evil, "reason": evil, "is_widened": st.booleans()})
-        ),
+        tolerance=draw(facts | st.fixed_dictionaries({"policy": evil, "reason": evil})),
         compile=draw(compiled),
         fault=draw(
             facts | st.fixed_dictionaries({"kind": evil, "message": evil, "kernel": evil, "details": facts})
@@ -157,6 +155,33 @@ def assert_harmless(bundle) -> None:
     json.dumps(bundle).encode()
 
 
+def outside_code(markdown: str) -> str:
+    """Return Markdown without fenced blocks, code spans and escaped characters, as CommonMark 0.31 reads it."""
+    kept, fence = [], ""
+    for line in markdown.split("\n"):
+        opened = re.match(r"`{3,}", line)
+        if fence:
+            fence = "" if line == fence else fence
+        elif opened:
+            fence = opened.group()
+        else:
+            kept.append(line)
+    text, out, place = "\n".join(kept), [], 0
+    while place < len(text):
+        run = re.compile(r"`+").match(text, place)
+        if text[place] == "\\":
+            place += 2
+        elif run:
+            end = re.compile(rf"(?<!`){run.group()}(?!`)").search(text, run.end())
+            assert end, f"a code span stays open: {text[place : place + 80]!r}"
+            assert "\n" not in text[place : end.end()]
+            place = end.end()
+        else:
+            out.append(text[place])
+            place += 1
+    return "".join(out)
+
+
 @settings(max_examples=60, deadline=None)
 @given(reports(), st.none() | evil, attempts, evil, evil)
 def test_nothing_in_a_report_becomes_markup(report, source, rounds, provider, origin):
@@ -165,8 +190,7 @@ def test_nothing_in_a_report_becomes_markup(report, source, rounds, provider, or
     )
 
     assert_harmless(bundle)
-    markdown = re.sub(r"(`{3,})[^\n]*\n.*?\n\1(?=\n)", "", bundle["text/markdown"], flags=re.DOTALL)
-    markdown = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", markdown)
+    markdown = outside_code(bundle["text/markdown"])
     assert not set(re.findall(r"<\s*(/?\w*)", markdown)) - {
         "details",
         "/details",
@@ -174,7 +198,8 @@ def test_nothing_in_a_report_becomes_markup(report, source, rounds, provider, or
         "/summary",
         "br",
     }
-    assert not re.search(r"(?<!\\)\]\(", markdown)
+    assert "](" not in markdown
+    assert "$" not in markdown
 
 
 @settings(max_examples=40, deadline=None)
