@@ -84,7 +84,9 @@ class Entry:
         """The `.cu` file, with this entry's own map and words filled in."""
         text = (FOLDER / self.file).read_text(encoding="utf-8")
         for word, other in self.header_words.items():
-            text = re.sub(rf"(?m)^(//!.*)\b{word}\b", rf"\g<1>{other}", text)
+            whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            lines = text.splitlines(keepends=True)
+            text = "".join(whole.sub(other, x) if x.startswith("//!") else x for x in lines)
         if self.without is not None:
             text = spread_axes(text, self.without, 0)
         if self.map is not None:

@@ -7,13 +7,13 @@
 //! let small_down = ceil_div(M, 64)
 //! let is_packed = aligned(a, 16) and aligned(b, 16) and K % V == 0 and N % V == 0
 //! when sizeof(T) == 4 and across * down * B >= num_sms and is_packed:
-//!     matmul_tiles<T, 128, 8, true><<<across * down * B, 256>>>(a, b, c, M, N, K, across, down)
+//!     matmul_tiles<T, 128, 8, true, Plain><<<across * down * B, 256>>>(a, b, c, M, N, K, across, down)
 //! when sizeof(T) == 4 and across * down * B >= num_sms:
-//!     matmul_tiles<T, 128, 8, false><<<across * down * B, 256>>>(a, b, c, M, N, K, across, down)
+//!     matmul_tiles<T, 128, 8, false, Plain><<<across * down * B, 256>>>(a, b, c, M, N, K, across, down)
 //! when is_packed:
-//!     matmul_tiles<T, 64, 4, true><<<small_across * small_down * B, 256>>>(a, b, c, M, N, K, small_across, small_down)
+//!     matmul_tiles<T, 64, 4, true, Plain><<<small_across * small_down * B, 256>>>(a, b, c, M, N, K, small_across, small_down)
 //! otherwise:
-//!     matmul_tiles<T, 64, 4, false><<<small_across * small_down * B, 256>>>(a, b, c, M, N, K, small_across, small_down)
+//!     matmul_tiles<T, 64, 4, false, Plain><<<small_across * small_down * B, 256>>>(a, b, c, M, N, K, small_across, small_down)
 
 // A block computes a TILE × TILE part of c with 16 × 16 threads of SIDE × SIDE results each. Both operands pass through
 // shared memory in slices of DEPTH columns of a and rows of b; while one slice is used, the next is on its way in registers.
@@ -28,6 +28,14 @@ struct alignas(16) Pack {
 template <typename T>
 struct alignas(16) Four {
     T at[4];
+};
+
+// How b is laid out: as (K, N), or turned as (N, K), the weights of a linear layer.
+struct Plain {
+    static constexpr bool is_turned = false;
+};
+struct Turned {
+    static constexpr bool is_turned = true;
 };
 
 // Which tile a block computes. Blocks walk down eight tiles before they step to the right: what they read is then still in L2.
@@ -56,13 +64,15 @@ __device__ __forceinline__ Pack<T> load(const T* matrix, int row, int column, in
     return pack;
 }
 
-template <typename T, int TILE, int SIDE, bool IS_PACKED>
+template <typename T, int TILE, int SIDE, bool IS_PACKED, typename B>
 __global__ void __launch_bounds__(256, 2)
-    matmul_tiles(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int M, int N, int K, int across, int down) {
+    matmul_tiles(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int M, int N, int K, int across,
+                 int down) {
     constexpr int V = Pack<T>::size, LOADS = TILE * DEPTH / V / 256, GROUPS = SIDE / 4;
-    // The slice of a is stored with k as its slow axis: a thread's rows are then neighbours. The padding spreads the stores over banks.
+    // Slices are stored with k as their slow axis: a thread's rows and columns are then neighbours. The padding spreads
+    // the stores of what was turned over banks.
     __shared__ __align__(16) T as[2][DEPTH][TILE + 4];
-    __shared__ __align__(16) T bs[2][DEPTH][TILE];
+    __shared__ __align__(16) T bs[2][DEPTH][TILE + 4];
     const Place place(across, down, TILE);
     a += place.batch * M * K;
     b += place.batch * K * N;
@@ -75,7 +85,11 @@ __global__ void __launch_bounds__(256, 2)
         for (int l = 0; l < LOADS; ++l) {
             const int id = threadIdx.x + l * 256;
             next_a[l] = load<IS_PACKED>(a, place.row + id / (DEPTH / V), k + id % (DEPTH / V) * V, M, K);
-            next_b[l] = load<IS_PACKED>(b, k + id / (TILE / V), place.column + id % (TILE / V) * V, K, N);
+            if (B::is_turned) {
+                next_b[l] = load<IS_PACKED>(b, place.column + id / (DEPTH / V), k + id % (DEPTH / V) * V, N, K);
+            } else {
+                next_b[l] = load<IS_PACKED>(b, k + id / (TILE / V), place.column + id % (TILE / V) * V, K, N);
+            }
         }
     };
     auto keep = [&](int turn) {
@@ -83,8 +97,14 @@ __global__ void __launch_bounds__(256, 2)
         for (int l = 0; l < LOADS; ++l) {
             const int id = threadIdx.x + l * 256;
 #pragma unroll
-            for (int k = 0; k < V; ++k) as[turn][id % (DEPTH / V) * V + k][id / (DEPTH / V)] = next_a[l].at[k];
-            *reinterpret_cast<Pack<T>*>(&bs[turn][id / (TILE / V)][id % (TILE / V) * V]) = next_b[l];
+            for (int k = 0; k < V; ++k) {
+                const int depth = id % (DEPTH / V) * V + k, place_in_tile = id / (DEPTH / V);
+                as[turn][depth][place_in_tile] = next_a[l].at[k];
+                if (B::is_turned) bs[turn][depth][place_in_tile] = next_b[l].at[k];
+            }
+            if (!B::is_turned) {
+                *reinterpret_cast<Pack<T>*>(&bs[turn][id / (TILE / V)][id % (TILE / V) * V]) = next_b[l];
+            }
         }
     };
 

@@ -3,9 +3,9 @@
 //! let across = ceil_div(N, 128)
 //! let down = ceil_div(M, 128)
 //! when aligned(a, 16) and aligned(b, 16) and K % 8 == 0 and N % 8 == 0:
-//!     matmul_tiles<T, true><<<across * down * B, 256>>>(a, b, c, M, N, K, across, down)
+//!     matmul_tiles<T, true, Plain><<<across * down * B, 256>>>(a, b, c, M, N, K, across, down)
 //! otherwise:
-//!     matmul_tiles<T, false><<<across * down * B, 256>>>(a, b, c, M, N, K, across, down)
+//!     matmul_tiles<T, false, Plain><<<across * down * B, 256>>>(a, b, c, M, N, K, across, down)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <mma.h>
@@ -25,6 +25,16 @@ struct alignas(16) Pack {
 
 __device__ __forceinline__ void narrow(__half& to, float v) { to = __float2half_rn(v); }
 __device__ __forceinline__ void narrow(__nv_bfloat16& to, float v) { to = __float2bfloat16_rn(v); }
+
+// How b is laid out: as (K, N), or turned as (N, K), the weights of a linear layer.
+struct Plain {
+    static constexpr bool is_turned = false;
+    using Layout = wmma::row_major;
+};
+struct Turned {
+    static constexpr bool is_turned = true;
+    using Layout = wmma::col_major;
+};
 
 // Which tile a block computes. Blocks walk down eight tiles before they step to the right: what they read is then still in L2.
 struct Place {
@@ -55,11 +65,13 @@ __device__ __forceinline__ Pack<T> load(const T* matrix, int row, int column, in
     return pack;
 }
 
-template <typename T, bool IS_PACKED>
+template <typename T, bool IS_PACKED, typename B>
 __global__ void __launch_bounds__(256, 2)
-    matmul_tiles(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int M, int N, int K, int across, int down) {
+    matmul_tiles(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int M, int N, int K, int across,
+                 int down) {
     constexpr int V = Pack<T>::size, LOADS = TILE * DEPTH / V / 256;
-    constexpr int A_BYTES = TILE * A_STRIDE * sizeof(T), B_BYTES = DEPTH * B_STRIDE * sizeof(T);
+    constexpr int A_BYTES = TILE * A_STRIDE * sizeof(T);
+    constexpr int B_BYTES = B::is_turned ? A_BYTES : DEPTH * B_STRIDE * sizeof(T);
     __shared__ __align__(128) unsigned char bytes[2 * (A_BYTES + B_BYTES)];
     auto a_slice = [&](int turn) { return reinterpret_cast<T*>(bytes + turn * A_BYTES); };
     auto b_slice = [&](int turn) { return reinterpret_cast<T*>(bytes + 2 * A_BYTES + turn * B_BYTES); };
@@ -76,7 +88,11 @@ __global__ void __launch_bounds__(256, 2)
         for (int l = 0; l < LOADS; ++l) {
             const int id = threadIdx.x + l * 256;
             next_a[l] = load<IS_PACKED>(a, place.row + id / (DEPTH / V), k + id % (DEPTH / V) * V, M, K);
-            next_b[l] = load<IS_PACKED>(b, k + id / (TILE / V), place.column + id % (TILE / V) * V, K, N);
+            if (B::is_turned) {
+                next_b[l] = load<IS_PACKED>(b, place.column + id / (DEPTH / V), k + id % (DEPTH / V) * V, N, K);
+            } else {
+                next_b[l] = load<IS_PACKED>(b, k + id / (TILE / V), place.column + id % (TILE / V) * V, K, N);
+            }
         }
     };
     auto keep = [&](int turn) {
@@ -84,7 +100,9 @@ __global__ void __launch_bounds__(256, 2)
         for (int l = 0; l < LOADS; ++l) {
             const int id = threadIdx.x + l * 256;
             *reinterpret_cast<Pack<T>*>(a_slice(turn) + id / (DEPTH / V) * A_STRIDE + id % (DEPTH / V) * V) = next_a[l];
-            *reinterpret_cast<Pack<T>*>(b_slice(turn) + id / (TILE / V) * B_STRIDE + id % (TILE / V) * V) = next_b[l];
+            const int b_place = B::is_turned ? id / (DEPTH / V) * A_STRIDE + id % (DEPTH / V) * V
+                                             : id / (TILE / V) * B_STRIDE + id % (TILE / V) * V;
+            *reinterpret_cast<Pack<T>*>(b_slice(turn) + b_place) = next_b[l];
         }
     };
 
@@ -101,10 +119,12 @@ __global__ void __launch_bounds__(256, 2)
         if (k0 + DEPTH < K) fetch(k0 + DEPTH);
 #pragma unroll
         for (int k = 0; k < DEPTH; k += 16) {
-            wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major> columns[2];
+            wmma::fragment<wmma::matrix_b, 16, 16, 16, T, typename B::Layout> columns[2];
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
-                wmma::load_matrix_sync(columns[j], b_slice(turn) + k * B_STRIDE + warp_column + j * 16, B_STRIDE);
+                const int column = warp_column + j * 16;
+                const int at = B::is_turned ? column * A_STRIDE + k : k * B_STRIDE + column;
+                wmma::load_matrix_sync(columns[j], b_slice(turn) + at, B::is_turned ? A_STRIDE : B_STRIDE);
             }
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
