@@ -122,8 +122,7 @@ u32 Scheduler::active_mask(u32 line) {
     return (u32)warp.result[current_->lane];
 }
 
-bool Scheduler::resolve_active_mask(Warp& warp) {
-    if (!warp.polling) return false;
+void Scheduler::resolve_active_mask(Warp& warp) {
     const u32 line = warp.request[__builtin_ctz(warp.polling)].line;
     u32 mask = 0;
     for (u32 left = warp.polling; left; left &= left - 1) {
@@ -133,7 +132,6 @@ bool Scheduler::resolve_active_mask(Warp& warp) {
     for (u32 left = mask; left; left &= left - 1) warp.result[__builtin_ctz(left)] = mask;
     warp.polling &= ~mask;
     wake(warp, mask);
-    return true;
 }
 
 }  // namespace cpu_device

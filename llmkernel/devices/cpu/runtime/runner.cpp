@@ -1,7 +1,7 @@
 // The runner in one translation unit: starting a compiler once is quicker than six times.
 #include "fiber.cpp"
-#include "collective.cpp"
 #include "scheduler.cpp"
+#include "collective.cpp"
 #include "workers.cpp"
 #include "services.cpp"
 #include "report.cpp"

@@ -89,7 +89,7 @@ void Scheduler::end_thread() {
         if (waiting_ == alive_) release_barrier();
         for (u32 left = warp.arrived; left; left &= left - 1)
             if (warp.arrived & left & -left) try_complete(warp, warp.request[__builtin_ctz(left)].mask);
-        if (!warp.runnable) resolve_active_mask(warp);
+        if (!warp.runnable && warp.polling) resolve_active_mask(warp);
     }
     const int rank = next();
     if (rank < 0) report_deadlock();
@@ -111,15 +111,13 @@ void Scheduler::end_thread() {
 // ---- who runs next ----
 
 // One member of a non-empty set of bits, by the launch's order.
-u32 Scheduler::pick(u32 set) {
-    switch (launch_->order) {
-        case Order::forward:
-            return __builtin_ctz(set);
-        case Order::reverse:
-            return 31 - __builtin_clz(set);
-        default:
-            break;
-    }
+inline u32 Scheduler::pick(u32 set) {
+    if (__builtin_expect(launch_->order == Order::forward, 1)) return __builtin_ctz(set);
+    return pick_in_order(set);
+}
+
+u32 Scheduler::pick_in_order(u32 set) {
+    if (launch_->order == Order::reverse) return 31 - __builtin_clz(set);
     // xorshift64*
     random_ ^= random_ >> 12, random_ ^= random_ << 25, random_ ^= random_ >> 27;
     u32 skip = (u32)((random_ * 0x2545F4914F6CDD1Dull) >> 40) % __builtin_popcount(set);
@@ -127,23 +125,23 @@ u32 Scheduler::pick(u32 set) {
     return __builtin_ctz(set);
 }
 
-int Scheduler::next() {
+inline int Scheduler::next() {
     if (!runnable_warps_) return -1;
     const u32 warp = pick(runnable_warps_);
     return warp * 32 + pick(warps_[warp].runnable);
 }
 
-void Scheduler::wake(Warp& warp, u32 lanes) {
+inline void Scheduler::wake(Warp& warp, u32 lanes) {
     warp.runnable |= lanes;
     if (warp.runnable) runnable_warps_ |= 1u << (&warp - warps_);
 }
 
-void Scheduler::sleep(Warp& warp, u32 lanes) {
+inline void Scheduler::sleep(Warp& warp, u32 lanes) {
     warp.runnable &= ~lanes;
     if (!warp.runnable) runnable_warps_ &= ~(1u << (&warp - warps_));
 }
 
-void Scheduler::resume(int rank) {
+inline void Scheduler::resume(int rank) {
     Fiber* from = current_;
     Fiber* to = &fibers_[rank];
     if (to == from) return;
@@ -161,7 +159,7 @@ void Scheduler::resume(int rank) {
 void Scheduler::park() {
     Warp& warp = warps_[current_->warp];
     sleep(warp, 1u << current_->lane);
-    if (!warp.runnable) resolve_active_mask(warp);
+    if (!warp.runnable && warp.polling) resolve_active_mask(warp);
     const int rank = next();
     if (rank < 0) report_deadlock();
     resume(rank);

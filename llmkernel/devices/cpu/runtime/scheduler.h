@@ -71,6 +71,7 @@ class Scheduler {
 
     int next();
     u32 pick(u32 set);
+    u32 pick_in_order(u32 set);
     void resume(int rank);
     void park();
     void wake(Warp& warp, u32 lanes);
@@ -80,7 +81,7 @@ class Scheduler {
     void release_barrier();
     bool try_complete(Warp& warp, u32 mask);
     void complete(Warp& warp, u32 lanes);
-    bool resolve_active_mask(Warp& warp);
+    void resolve_active_mask(Warp& warp);
     [[noreturn]] void report_deadlock();
     [[noreturn]] void report_divergence(const Request& one, const Request& other);
 
