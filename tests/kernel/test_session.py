@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from .session import Session
+
 HEAVY = ("torch", "cupy", "anthropic", "openai", "ipywidgets", "numpy", "ml_dtypes", "cuda")
 
 
@@ -123,3 +125,10 @@ def test_the_debugger_answers(session):
 
     assert content["success"] is True
     assert content["command"] == "initialize"
+
+
+def test_an_encrypted_connection(jupyter, tmp_path):
+    """The kernelspec says that the kernel speaks CurveZMQ."""
+    with Session.start("llm-cuda", cwd=tmp_path, transport_encryption="required") as encrypted:
+        assert encrypted.client.curve_publickey
+        assert encrypted.value("6 * 7") == 42
