@@ -210,15 +210,14 @@ def workloads_section(page: Page) -> Markup | None:
     found = view.ordered_workloads(page.report)
     if not found:
         return None
-    rows = []
+    rows, unit = [], view.error_unit(page.report)
     for item in found[: view.MAX_WORKLOADS]:
         word = one_line(str(item.get("outcome", "–")).replace("_", " "), 40)
         symbol = "✓" if view.is_right(item) else "✗"
         cells = [item.get("error"), item.get("allowed"), item.get("reference_error")]
-        rows.append(
-            [view.workload_name(item), f"{symbol} {word}", *(figures.significant(c, 2) for c in cells)]
-        )
-    headers = ["Workload", "Result", "Error", "Allowed", "Reference’s own"]
+        rows.append([view.workload_name(item), f"{symbol} {word}", *(view.in_unit(c, unit) for c in cells)])
+    error = f"Error ({unit[1]})" if unit[1] else "Error"
+    headers = ["Workload", "Result", error, "Allowed", "Reference’s own"]
     left = len(found) - view.MAX_WORKLOADS
     more = tag("p", f"{left} more in {RECORD_FILE}.", cls="mut") if left > 0 else None
     return details(
@@ -245,7 +244,13 @@ def compile_section(page: Page) -> Markup | None:
         return None
     rows = [[tag("code", r[0]), *r[1:]] for r in view.resource_rows(report)]
     headers = ["Kernel", "Registers", "Spills", "Static shared", "Occupancy"]
-    grid = table(headers, rows, frozenset({1, 2, 3, 4}), "Resources of each kernel") if rows else None
+    names = view.kernels_sentence(report)
+    grid = (
+        table(headers, rows, frozenset({1, 2, 3, 4}), "Resources of each kernel")
+        if rows and not names
+        else None
+    )
+    listed = tag("p", names) if names else None
     options = report.compile.get("options") or ()
     flags = (
         tag("p", "Options: ", tag("code", one_line(" ".join(map(str, options)), 2000))) if options else None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from llmkernel.display import figures, view
+from llmkernel.display import view
 from llmkernel.display.attempts import attempt_verdict
 from llmkernel.display.clean import cap, one_line
 from llmkernel.display.page import RECORD_FILE, SOURCE_FILE, Page, byline, key_figures, provenance
@@ -143,19 +143,22 @@ def _details(page: Page) -> list[str]:
     if page.source is not None:
         parts += _folded("Source", code_block(cap(page.source, MAX_SOURCE, SOURCE_FILE).rstrip("\n"), "cuda"))
     if report.workloads:
-        rows = []
+        rows, unit = [], view.error_unit(report)
         for item in view.ordered_workloads(report)[: view.MAX_WORKLOADS]:
             word = one_line(str(item.get("outcome", "–")).replace("_", " "), 40)
-            cells = [figures.significant(item.get(k), 2) for k in ("error", "allowed", "reference_error")]
+            cells = [view.in_unit(item.get(k), unit) for k in ("error", "allowed", "reference_error")]
             mark = "✓" if view.is_right(item) else "✗"
             name = escape_markdown(view.workload_name(item), 200)
             rows.append([name, f"{mark} {escape_markdown(word)}", *map(escape_markdown, cells)])
-        headers = ["Workload", "Result", "Error", "Allowed", "Reference’s own"]
+        error = f"Error ({unit[1]})" if unit[1] else "Error"
+        headers = ["Workload", "Result", error, "Allowed", "Reference’s own"]
         parts += _folded("Workloads", table(headers, rows, (2, 3, 4)))
     if report.tolerance:
         parts += _folded("Tolerance", _items(view.tolerance_items(report)))
-    resources = view.resource_rows(report)
-    if resources:
+    resources, names = view.resource_rows(report), view.kernels_sentence(report)
+    if names:
+        parts += _folded("Compile and resources", escape_markdown(names))
+    elif resources:
         headers = ["Kernel", "Registers", "Spills", "Static shared", "Occupancy"]
         body = [[code_span(r[0], 120), *map(escape_markdown, r[1:])] for r in resources]
         options = code_span(" ".join(map(str, report.compile.get("options") or ())), 1500)

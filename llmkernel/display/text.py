@@ -227,7 +227,9 @@ def _compile(report: Report, width: int) -> list[str]:
     sentence = view.compile_sentence(report)
     lines += wrap(sentence, width, "  ") if sentence else []
     rows = view.resource_rows(report)
-    if rows:
+    names = view.kernels_sentence(report)
+    lines += wrap(names, width, "  ") if names else []
+    if rows and not names:
         headers = ["kernel", "registers", "spills", "static shared", "occupancy"]
         lines += format_table(rows, headers, width=width, align_right=(1, 2, 3, 4), indent="  ").split("\n")
     log = report.compile.get("log")

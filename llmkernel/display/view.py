@@ -138,16 +138,30 @@ def ordered_workloads(report: Report) -> list[Mapping[str, Any]]:
     return sorted(report.workloads, key=lambda w: (is_right(w), -_burden(w)))
 
 
-def error_text(workload: Mapping[str, Any]) -> str:
-    """Return ``error 3.1 of allowed 9.6, the reference's own 2.4``."""
+def error_unit(report: Report) -> tuple[float, str]:
+    """Return by what errors are divided and the unit's name: eps of the dtype where the report names it."""
+    eps = report.tolerance.get("eps")
+    return (float(eps), "eps") if isinstance(eps, int | float) and eps > 0 else (1.0, "")
+
+
+def in_unit(value: Any, unit: tuple[float, str]) -> str:
+    """Return an error in `unit`, without its name."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return figures.significant(value / unit[0], 2) if is_number else value_text(value, 40)
+
+
+def error_text(workload: Mapping[str, Any], unit: tuple[float, str]) -> str:
+    """Return ``error 3.1 of allowed 9.6 eps, the reference's own 2.4``."""
     error, allowed, own = workload.get("error"), workload.get("allowed"), workload.get("reference_error")
     if error is None:
         return ""
     if error == 0 and not allowed:
         return "exact"
-    text = f"error {figures.significant(error, 2)}"
-    text += "" if allowed is None else f" of allowed {figures.significant(allowed, 2)}"
-    return text + ("" if own is None else f", the reference’s own {figures.significant(own, 2)}")
+    text = f"error {in_unit(error, unit)}" + (
+        "" if allowed is None else f" of allowed {in_unit(allowed, unit)}"
+    )
+    text += f" {unit[1]}" if unit[1] else ""
+    return text + ("" if own is None else f", the reference’s own {in_unit(own, unit)}")
 
 
 def workloads_summary(report: Report) -> str:
@@ -158,7 +172,7 @@ def workloads_summary(report: Report) -> str:
     wrong = sum(not is_right(w) for w in report.workloads)
     text = figures.plural(total, "workload") + (", all right" if not wrong else f", {wrong} wrong")
     worst = ordered_workloads(report)[0]
-    detail = error_text(worst)
+    detail = error_text(worst, error_unit(report))
     return f"{text}; worst: {detail} ({workload_name(worst)})" if detail else text
 
 
@@ -169,11 +183,15 @@ def is_tolerance_users_own(report: Report) -> bool:
 
 def tolerance_items(report: Report) -> list[tuple[str, str]]:
     """Return label and text of the tolerance: policy and reason first, then its figures."""
-    data = {k: v for k, v in report.tolerance.items() if k not in ("policy", "reason")}
     items = [(k, one_line(report.tolerance[k], 600)) for k in ("policy", "reason") if report.tolerance.get(k)]
-    return items + [
-        (one_line(k.replace("_", " "), 40), value_text(v)) for k, v in list(data.items())[:MAX_EVIDENCE]
-    ]
+    unit = error_unit(report)
+    for key, value in list(report.tolerance.items())[:MAX_EVIDENCE]:
+        if key in ("policy", "reason"):
+            continue
+        label = "greatest error" if key == "error" else one_line(key.replace("_", " "), 40)
+        is_error = unit[1] and key in ("error", "allowed", "reference_error", "floor")
+        items.append((label, f"{in_unit(value, unit)} {unit[1]}" if is_error else value_text(value)))
+    return items
 
 
 def notices(report: Report) -> list[str]:
@@ -315,6 +333,14 @@ def resource_rows(report: Report) -> list[tuple[str, str, str, str, str]]:
             )
         )
     return rows
+
+
+def kernels_sentence(report: Report) -> str:
+    """Return the kernels' names where the device cannot tell what they use; empty where it can."""
+    rows = resource_rows(report)
+    if any(cell != "–" for row in rows for cell in row[1:]):
+        return ""
+    return "Kernels: " + ", ".join(row[0] for row in rows) if rows else ""
 
 
 def compile_sentence(report: Report) -> str:
