@@ -77,6 +77,8 @@ class Expression:
         Plain names that need a value.
     facts : frozenset of Fact
         Facts that need a value.
+    function : callable
+        Environment to value.
     line, column : int
         1-based place in the `.cu` file; 0 when unknown.
     """
@@ -84,9 +86,9 @@ class Expression:
     text: str
     names: frozenset[str] = field(compare=False)
     facts: frozenset[Fact] = field(compare=False)
+    function: _Function = field(compare=False, repr=False)
     line: int = field(default=0, compare=False)
     column: int = field(default=0, compare=False)
-    function: _Function = field(default=lambda _: 0, compare=False, repr=False)
 
     def evaluate(self, environment: Environment) -> int:
         """Return the value; a bool for a condition.
@@ -113,7 +115,7 @@ class Expression:
             line=self.line,
             column=self.column,
             rule="expressions are evaluated in signed 64-bit integers and never wrap",
-            received=values or self.text,
+            received=located(values or self.text, self.line, self.column),
             next_step="Add a `require` that excludes such arguments, or rewrite the expression.",
         ) from None
 
@@ -163,7 +165,7 @@ def parse_expression(
     function, canonical, _ = parser.parse()
     first_line, first_column = place(len(text) - len(text.lstrip()))
     names, facts = frozenset(parser.names), frozenset(parser.facts)
-    return Expression(canonical, names, facts, first_line, first_column, function)
+    return Expression(canonical, names, facts, function, first_line, first_column)
 
 
 class _EvaluationError(Exception):
@@ -279,7 +281,7 @@ class _Parser:
             line=line,
             column=column,
             rule=_RULE,
-            received=_clip(self.text.strip()) or "nothing",
+            received=located(_clip(self.text.strip()) or "nothing", line, column),
             next_step="Rewrite the expression, or compute the value inside the kernel.",
         ) from None
 
@@ -425,6 +427,12 @@ class _Parser:
 def expression_is_known(expression: Expression, environment: Environment) -> bool:
     """Whether the environment holds every name and fact that `expression` asks for."""
     return expression.names <= environment.keys() and all(f.key in environment for f in expression.facts)
+
+
+def located(text: str, line: int, column: int) -> str:
+    """Return `text` behind its place in the file, where that is known, for the `received` of an error."""
+    clipped = _clip(text, 120)
+    return f"line {line}, column {column}: {clipped}" if line and column else clipped
 
 
 def did_you_mean(name: str, known: object) -> str:

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from llmkernel.candidate.binding import sizeof
 from llmkernel.candidate.cxx_types import accepts_pointer, dtype_of, is_tensor_map, substitute
-from llmkernel.candidate.expressions import expression_is_known
+from llmkernel.candidate.expressions import expression_is_known, located
 from llmkernel.candidate.parameters import KernelDeclaration, KernelParameter
 from llmkernel.candidate.resolution import find_kernel, template_mapping
 from llmkernel.candidate.statements import (
@@ -95,7 +95,7 @@ def _fail(launch: Launch, what: str, rule: str, next_step: str, column: int = 0)
         line=launch.line,
         column=column or launch.column,
         rule=rule,
-        received=next(launch.lines()),
+        received=located(next(launch.lines()), launch.line, column or launch.column),
         next_step=next_step,
     )
 

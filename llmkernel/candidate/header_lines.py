@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
+from llmkernel.candidate.expressions import located
 from llmkernel.errors import HeaderError
 
 MARK = "//!"
@@ -73,13 +74,12 @@ class LogicalLine:
     def fail(self, what: str, offset: int, *, rule: str, next_step: str | None = None) -> NoReturn:
         """Raise a HeaderError at `offset`."""
         line, column = self.locate(max(offset, 0))
-        received = self.text.strip()
         raise HeaderError(
             what,
             line=line,
             column=column,
             rule=rule,
-            received=received if len(received) <= 120 else received[:119] + "…",
+            received=located(self.text, line, column),
             next_step=next_step or "See the grammar of the launch header.",
         )
 
@@ -134,7 +134,7 @@ def _header_rows(source: str) -> list[tuple[int, int, str]]:
                     line=number,
                     column=row.index(MARK) + 1,
                     rule="all `//!` lines form one block",
-                    received=bare[:120],
+                    received=located(bare, number, row.index(MARK) + 1),
                     next_step=f"Move it to the block on line {rows[0][0]}, or write `//` for a comment.",
                 )
             column = row.index(MARK) + len(MARK)
@@ -166,7 +166,7 @@ def _fail_missing(source: str) -> NoReturn:
                 line=number,
                 column=match.start(1) + 1,
                 rule=f"every line of a launch header begins with `{MARK}`",
-                received=row.strip()[:120],
+                received=located(row.strip(), number, match.start(1) + 1),
                 next_step=f"Write `{MARK}` in the place of `{match[1]}`.",
             )
     raise HeaderError(

@@ -12,6 +12,7 @@ from llmkernel.candidate.cxx_declarations import (
     split_commas,
 )
 from llmkernel.candidate.cxx_types import is_type_word, join_tokens
+from llmkernel.candidate.expressions import located
 from llmkernel.candidate.lexer import CxxToken
 from llmkernel.errors import HeaderError
 
@@ -185,7 +186,7 @@ def _merge(first: KernelDeclaration, second: KernelDeclaration, *, is_conditiona
             line=second.line,
             column=second.column,
             rule="every kernel has one definition; a launch header does not tell overloads apart",
-            received=f"lines {first.line} and {second.line}",
+            received=located(f"the other is on line {first.line}", second.line, second.column),
             next_step="Rename one of them.",
         )
     definition, forward = (first, second) if first.is_definition else (second, first)

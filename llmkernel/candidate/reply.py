@@ -113,7 +113,7 @@ def extract_source(text: str) -> Extracted:
     llmkernel.errors.ReplyError
         When there is no candidate, or more than one.
     """
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     blocks = tuple(_blocks(lines))
     with_kernel = [i for i, b in enumerate(blocks) if b.has_kernel]
     found = [i for i in with_kernel if blocks[i].is_candidate] or with_kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from llmkernel.candidate.cxx_types import substitute
-from llmkernel.candidate.expressions import did_you_mean
+from llmkernel.candidate.expressions import did_you_mean, located
 from llmkernel.candidate.parameters import KernelDeclaration, TemplateParameter
 from llmkernel.candidate.statements import CxxArgument, Launch, TemplateArgument
 from llmkernel.errors import HeaderError
@@ -37,7 +37,7 @@ def find_kernel(launch: Launch, kernels: Sequence[KernelDeclaration]) -> KernelD
         line=launch.line,
         column=launch.column,
         rule="every launch names a `__global__` function of the file",
-        received="kernels in the file: " + (", ".join(names) or "none"),
+        received=located("kernels in the file: " + (", ".join(names) or "none"), launch.line, launch.column),
         next_step="Use one of these names, or add the kernel; function-like macros are not expanded.",
     )
 

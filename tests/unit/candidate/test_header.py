@@ -308,6 +308,7 @@ def test_errors_of_statements(text: str, column: int, words: str) -> None:
     error = caught.value
     assert words.lower() in str(error).lower()
     assert (error.line, error.column) == (3, column)
+    assert f"line 3, column {column}: " in str(error)
 
 
 def test_errors_in_a_continued_line_stand_on_its_own_line() -> None:

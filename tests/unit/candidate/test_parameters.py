@@ -95,6 +95,7 @@ def test_one_parameter(parameter: str, expected: str) -> None:
         ("__device__ void f() { int __global__x; }", []),
         ("#define BOUNDS(n) __launch_bounds__(n)\nBOUNDS(64) __global__ void k(int n) {}", ["k"]),
         ("__global__ void BOUNDS(64) k(int n) {}", ["k"]),
+        ("__global__ void k(int n) try { } catch (...) { } __global__ void l() {}", ["k", "l"]),
         ("MAKE_KERNELS(float)\n__global__ void k(int n) {}", ["k"]),
         ("__global__ void k(int n) noexcept(true) __attribute__((noinline)) {}", ["k"]),
         ("template <typename T> __global__ void k(T n) requires (sizeof(T) > 2) {}", ["k"]),

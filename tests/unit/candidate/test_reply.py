@@ -27,6 +27,7 @@ def fenced(source: str = SOURCE, tag: str = "cuda", fence: str = "```") -> str:
     "reply",
     [
         fenced(),
+        "\ufeff" + fenced(),
         fenced(tag="c++"),
         fenced(tag="cu"),
         fenced(tag="cpp"),
