@@ -24,7 +24,7 @@ def body(*lines: str) -> str:
     return SIGNATURE + "".join(f"//! {line}\n" for line in lines)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=headers())
 def test_canonical_text_parses_to_an_equal_header(text: str) -> None:
     header = parse_header(text)
