@@ -262,7 +262,7 @@ def compile_section(page: Page) -> Markup | None:
     log = report.compile.get("log")
     text = tag("pre", cap(log, 8000, RECORD_FILE), cls="log") if log else None
     return details(
-        "Compile and resources", grid, flags, messages, text, summary=view.compile_sentence(report)
+        "Compile and resources", grid, listed, flags, messages, text, summary=view.compile_sentence(report)
     )
 
 

@@ -71,7 +71,7 @@ def byline(page: Page) -> str:
     level = {"quick": "quick check", "full": "full verification"}.get(
         report.level, one_line(report.level, 40)
     )
-    writer = " · ".join(one_line(p, 80) for p in (page.provider, page.model) if p)
+    writer = " · ".join(one_line(p, 80) for p in (page.provider, page.model) if p and p != page.origin)
     rounds = figures.plural(len(page.attempts), "attempt") if len(page.attempts) > 1 else ""
     parts = [level, view.device_text(report), page.origin_text, writer, rounds]
     return " · ".join(p for p in parts if p)

@@ -86,7 +86,7 @@ background:var(--soft);border-radius:4px}
 @ .fill{position:absolute;left:0;top:0;bottom:0;background:var(--base);border-radius:2px;min-width:2px}
 @ .kernel .fill{background:var(--bar)}
 @ .limit .fill{background:none;border:1px dashed var(--mut)}
-@ .wsk{position:absolute;top:4px;height:2px;background:var(--fg);min-width:1px}
+@ .wsk{box-shadow:0 0 0 1px var(--bg);position:absolute;top:4px;height:2px;background:var(--fg);min-width:1px}
 @ .wsk::before,@ .wsk::after{content:"";position:absolute;top:-3px;height:8px;width:1px;background:var(--fg)}
 @ .wsk::before{left:0}
 @ .wsk::after{right:0}
