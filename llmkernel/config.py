@@ -12,7 +12,6 @@ from traitlets.config import Configurable
 
 from llmkernel.errors import ConfigurationError
 
-PROVIDERS = ("claude", "codex", "openai-compatible", "library")
 DEVICES = ("auto", "cuda", "cpu")
 REPLAY_MODES = ("auto", "only", "never")
 

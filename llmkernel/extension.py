@@ -11,7 +11,7 @@ from llmkernel.magics.cuda_from import CudaFromMagics
 from llmkernel.magics.kernels import KernelsMagics
 from llmkernel.magics.placement import CellPlacement
 
-# One class a file of `magics`; each cell magic in them is completed and checked for its place in the cell.
+# Every magic in these is completed; a cell magic also has its place in the cell checked.
 MAGICS = (CudaFromMagics, CudaMagics, KernelsMagics)
 
 _ATTRIBUTE = "_llmkernel_loaded"

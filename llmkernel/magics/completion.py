@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable
-from importlib.metadata import entry_points
 from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
-from llmkernel.config import PROVIDERS
 from llmkernel.magics.kernels import record_store
 from llmkernel.magics.namespace import is_array, is_reference, user_names
 from llmkernel.magics.parsing import options_of, positionals_of
@@ -76,7 +74,9 @@ class MagicMatcher:
         if action.choices is not None:
             return [("keyword", str(choice)) for choice in action.choices]
         if action.dest == "provider":
-            return [("keyword", name) for name in provider_names()]
+            from llmkernel.providers.registry import available_providers
+
+            return [("keyword", name) for name in available_providers()]
         if action.dest == "inputs":
             return [("instance", name) for name in user_names(namespace, is_array)]
         if action.dest in ("baseline", "reference"):
@@ -111,8 +111,3 @@ def _open_option(before: list[str], options: dict[str, argparse.Action]) -> str 
             head = text[: text.rindex(quote)].rstrip(" =").rpartition(" ")[2]
             return head if head in options else None
     return None
-
-
-def provider_names() -> list[str]:
-    """Return the names of our providers and of installed plug-ins; loads none of them."""
-    return sorted({*PROVIDERS, *(point.name for point in entry_points(group="llmkernel.providers"))})

@@ -8,7 +8,8 @@ from typing import Any
 
 from llmkernel.config import LLMKernel
 from llmkernel.errors import UsageError
-from llmkernel.magics.namespace import collect_inputs, resolve_callable
+from llmkernel.magics.inputs import collect_inputs
+from llmkernel.magics.namespace import resolve_callable
 from llmkernel.magics.notebook import notebook_directory
 from llmkernel.magics.options import CudaOptions
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmkernel.errors import LLMKernelError, ReferenceProblem, UsageError
-from llmkernel.magics.namespace import collect_inputs, parameters_of, resolve_callable
+from llmkernel.magics.inputs import collect_inputs, parameters_of
+from llmkernel.magics.namespace import resolve_callable
 
 
 def softmax(x, axis=-1):
