@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llmkernel.errors import RecordError
-from llmkernel.records.record import Record, normalize_source, record_key, source_digest
+from llmkernel.records.record import MIME_TYPE, Record, normalize_source, record_key, source_digest
 
 from .strategies import SOURCE, json_values, make_record, records
 
@@ -159,6 +160,15 @@ def test_line_ends_are_not_an_edit():
     assert source_digest("a\r\nb\r\n") == source_digest("\ufeffa\nb\n")
     assert source_digest("a\nb") != source_digest("a\nb\n")
     assert normalize_source("a\rb") == "a\nb"
+
+
+def test_every_field_is_in_the_reference():
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "records.md").read_text(encoding="utf-8")
+    data = make_record().to_dict()
+
+    fields = {*data, *data["problem"], *data["candidate"]}
+    assert {name for name in fields if f"`{name}`" not in page} == set()
+    assert f"`{MIME_TYPE}`" in page
 
 
 def test_the_digest_covers_the_whole_record():
