@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llmkernel.providers.base import Reply
-from llmkernel.providers.errors import RemoteError
+from llmkernel.providers.errors import RemoteError, UnexpectedResponseError
 from tests.unit.providers.support import PROVIDERS, REQUEST, make
 from tests.wire.protocols import PROTOCOLS
 from tests.wire.scripts import Script, refusal, reply
@@ -90,3 +90,13 @@ def test_any_stream_ends_in_a_reply_or_an_error_of_ours(name, server, data):
             assert isinstance(events[-1], Reply)
             assert not any(isinstance(v, Reply) for v in events[:-1])
     server._state.scripts.clear()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_piece_of_text_that_is_none_is_an_unexpected_response(name, server, monkeypatch):
+    events = PROTOCOLS[PATHS[name]](reply("a piece", chunk=99), {"model": "m"})
+    body = b"".join(event for event in events if isinstance(event, bytes)).decode()
+    server.queue(Script(raw=body.replace('"a piece"', "5")))
+
+    with pytest.raises(UnexpectedResponseError, match="malformed event"):
+        list(make(name, server, monkeypatch).stream(REQUEST))

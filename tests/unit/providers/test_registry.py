@@ -183,6 +183,12 @@ def test_a_keyring_that_fails_is_passed_over(failure, monkeypatch):
     assert find_key("claude", ("SOME_VARIABLE",)) is None
 
 
+def test_credentials_in_an_address_never_show_in_a_representation():
+    chosen = config(base_url=f"https://me:{SECRET}@gateway.corp/v1")
+
+    assert SECRET not in repr(get_provider("codex", config=chosen).settings)
+
+
 def test_the_keyring_need_not_be_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "keyring", None)
     write_keys('claude = "from-file"\n')
