@@ -17,6 +17,7 @@ COMMANDS = {
     "doctor": "Say what works here: devices, compilers, providers, and what to install.",
     "install": "Make the Jupyter kernel known to Jupyter.",
     "uninstall": "Remove the Jupyter kernel from Jupyter's list.",
+    "bench": "Measure every figure that the project publishes and write it as JSON.",
     "verify": "Verify a record or a .cu file again.",
 }
 

@@ -256,6 +256,13 @@ class WorkerPool:
             if spare is None or not spare.is_alive:
                 self._spare[device] = Worker(device)
 
+    def wait_for_spare(self, device: str) -> None:
+        """Wait until the spare of a device is ready, if there is one."""
+        with self._lock:
+            spare = self._spare.get(device)
+        if spare is not None:
+            spare.hello()
+
     def discard(self, worker: Worker) -> None:
         """Close a worker and forget it."""
         worker.close()

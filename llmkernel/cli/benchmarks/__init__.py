@@ -1,0 +1,1 @@
+"""The suites of `llmkernel bench`: each returns rows of plain data."""
