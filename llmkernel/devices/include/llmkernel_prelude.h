@@ -228,11 +228,11 @@ using true_type = bool_constant<true>;
 using false_type = bool_constant<false>;
 
 template <typename A, typename B>
-struct is_same : false_type {};
+inline constexpr bool is_same_v = false;
 template <typename A>
-struct is_same<A, A> : true_type {};
+inline constexpr bool is_same_v<A, A> = true;
 template <typename A, typename B>
-inline constexpr bool is_same_v = is_same<A, B>::value;
+struct is_same : bool_constant<is_same_v<A, B>> {};
 
 template <bool Condition, typename A, typename B>
 struct conditional {
@@ -337,81 +337,45 @@ inline constexpr bool is_unsigned_v = is_integral_v<T> && !(T(-1) < T(0));
 template <typename T>
 struct is_unsigned : bool_constant<is_unsigned_v<T>> {};
 
-// <limits>
+// <limits>. No explicit specialisations: NVRTC would put their members into every module.
 template <typename T>
-struct numeric_limits {
-  static constexpr bool is_specialized = false;
-};
-template <typename T, int Bits>
 struct __llmkernel_integer_limits {
   static constexpr bool is_specialized = true;
   static constexpr bool is_integer = true;
-  static constexpr bool is_signed = T(-1) < T(0);
+  static constexpr bool is_signed = is_signed_v<T>;
   static constexpr bool has_infinity = false;
   static constexpr bool has_quiet_NaN = false;
-  static constexpr int digits = Bits - (is_signed ? 1 : 0);
-  __host__ __device__ static constexpr T max() noexcept {
-    return static_cast<T>(~0ULL >> (64 - digits));
-  }
+  static constexpr int digits = is_same_v<T, bool> ? 1 : 8 * int(sizeof(T)) - is_signed;
+  __host__ __device__ static constexpr T max() noexcept { return static_cast<T>(~0ULL >> (64 - digits)); }
   __host__ __device__ static constexpr T min() noexcept {
     return is_signed ? static_cast<T>(-static_cast<long long>(~0ULL >> (64 - digits)) - 1) : T(0);
   }
   __host__ __device__ static constexpr T lowest() noexcept { return min(); }
   __host__ __device__ static constexpr T epsilon() noexcept { return T(0); }
 };
-template <>
-struct numeric_limits<bool> : __llmkernel_integer_limits<bool, 1> {};
-template <>
-struct numeric_limits<char> : __llmkernel_integer_limits<char, 8> {};
-template <>
-struct numeric_limits<signed char> : __llmkernel_integer_limits<signed char, 8> {};
-template <>
-struct numeric_limits<unsigned char> : __llmkernel_integer_limits<unsigned char, 8> {};
-template <>
-struct numeric_limits<short> : __llmkernel_integer_limits<short, 16> {};
-template <>
-struct numeric_limits<unsigned short> : __llmkernel_integer_limits<unsigned short, 16> {};
-template <>
-struct numeric_limits<int> : __llmkernel_integer_limits<int, 32> {};
-template <>
-struct numeric_limits<unsigned int> : __llmkernel_integer_limits<unsigned int, 32> {};
-template <>
-struct numeric_limits<long> : __llmkernel_integer_limits<long, 8 * sizeof(long)> {};
-template <>
-struct numeric_limits<unsigned long> : __llmkernel_integer_limits<unsigned long, 8 * sizeof(long)> {};
-template <>
-struct numeric_limits<long long> : __llmkernel_integer_limits<long long, 64> {};
-template <>
-struct numeric_limits<unsigned long long> : __llmkernel_integer_limits<unsigned long long, 64> {};
-
+template <typename T>
 struct __llmkernel_float_limits {
   static constexpr bool is_specialized = true;
   static constexpr bool is_integer = false;
   static constexpr bool is_signed = true;
   static constexpr bool has_infinity = true;
   static constexpr bool has_quiet_NaN = true;
+  static constexpr bool is_single = sizeof(T) == 4;
+  static constexpr int digits = is_single ? FLT_MANT_DIG : DBL_MANT_DIG;
+  __host__ __device__ static constexpr T max() noexcept { return is_single ? T(FLT_MAX) : T(DBL_MAX); }
+  __host__ __device__ static constexpr T min() noexcept { return is_single ? T(FLT_MIN) : T(DBL_MIN); }
+  __host__ __device__ static constexpr T lowest() noexcept { return -max(); }
+  __host__ __device__ static constexpr T denorm_min() noexcept { return is_single ? T(FLT_TRUE_MIN) : T(DBL_TRUE_MIN); }
+  __host__ __device__ static constexpr T epsilon() noexcept { return is_single ? T(FLT_EPSILON) : T(DBL_EPSILON); }
+  __host__ __device__ static constexpr T infinity() noexcept { return HUGE_VALF; }
+  __host__ __device__ static constexpr T quiet_NaN() noexcept { return NAN; }
 };
-template <>
-struct numeric_limits<float> : __llmkernel_float_limits {
-  static constexpr int digits = FLT_MANT_DIG;
-  __host__ __device__ static constexpr float max() noexcept { return FLT_MAX; }
-  __host__ __device__ static constexpr float min() noexcept { return FLT_MIN; }
-  __host__ __device__ static constexpr float lowest() noexcept { return -FLT_MAX; }
-  __host__ __device__ static constexpr float denorm_min() noexcept { return FLT_TRUE_MIN; }
-  __host__ __device__ static constexpr float epsilon() noexcept { return FLT_EPSILON; }
-  __host__ __device__ static constexpr float infinity() noexcept { return HUGE_VALF; }
-  __host__ __device__ static constexpr float quiet_NaN() noexcept { return NAN; }
+template <typename T>
+struct __llmkernel_no_limits {
+  static constexpr bool is_specialized = false;
 };
-template <>
-struct numeric_limits<double> : __llmkernel_float_limits {
-  static constexpr int digits = DBL_MANT_DIG;
-  __host__ __device__ static constexpr double max() noexcept { return DBL_MAX; }
-  __host__ __device__ static constexpr double min() noexcept { return DBL_MIN; }
-  __host__ __device__ static constexpr double lowest() noexcept { return -DBL_MAX; }
-  __host__ __device__ static constexpr double denorm_min() noexcept { return DBL_TRUE_MIN; }
-  __host__ __device__ static constexpr double epsilon() noexcept { return DBL_EPSILON; }
-  __host__ __device__ static constexpr double infinity() noexcept { return HUGE_VAL; }
-  __host__ __device__ static constexpr double quiet_NaN() noexcept { return __builtin_bit_cast(double, 0x7ff8000000000000ULL); }
-};
+template <typename T>
+struct numeric_limits : conditional_t<is_integral_v<T>, __llmkernel_integer_limits<T>,
+                                      conditional_t<is_floating_point_v<T>, __llmkernel_float_limits<T>, __llmkernel_no_limits<T>>> {};
 
 }  // namespace std

@@ -185,6 +185,12 @@ def test_a_gpu_newer_than_the_compiler_gets_code_that_the_driver_compiles():
     assert b".entry _Z1fPf" in binary.code
 
 
+def test_the_prelude_leaves_nothing_behind():
+    code = compile_with_nvrtc("__global__ void f(float* x) { x[0] = 1; }", ("f",), "sm_999").code.decode()
+    assert ".global " not in code
+    assert code.count(".entry") == 1
+
+
 def test_denormals_and_division_are_ieee():
     ptx = compile_with_nvrtc(
         "__global__ void f(float* x) { x[0] = x[1] * x[2]; x[3] = x[4] / x[5]; x[6] = sqrtf(x[7]); }",
