@@ -18,7 +18,7 @@ from llmkernel.display.bundle import report_bundle
 from llmkernel.evaluation.evaluate import evaluate
 
 HERE = Path(__file__).parent
-WIDTH = 900
+WIDTH = 880
 
 RIGHT = """\
 //! row_sum(x: float32[M, N]) -> y: float32[M]
@@ -77,5 +77,5 @@ def picture(name: str, source: str, height: int) -> None:
 
 
 if __name__ == "__main__":
-    picture("report-passed", RIGHT, 1030)
-    picture("report-wrong-value", WRONG, 900)
+    picture("report-passed", RIGHT, 1010)
+    picture("report-wrong-value", WRONG, 830)

@@ -70,7 +70,7 @@ background:none;color:var(--fg);font-weight:400;white-space:normal;max-width:non
 @ thead th{color:var(--mut);font-size:12px;padding-top:0}
 @ td.num,@ th.num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 @ th:last-child,@ td:last-child{padding-right:0}
-@ tbody th{font-weight:500}
+@ tbody th{font-weight:500;min-width:95px}
 @ .st{white-space:nowrap;color:var(--tone);width:1%}
 @ .st b{display:inline-block;width:1.25em;font-weight:600}
 @ tr:has(+.more)>*{border-bottom:0}

@@ -22,22 +22,27 @@ STATUSES: dict[str, tuple[str, str, Kind]] = {
     "passed": ("✓", "passed", "good"),
     "not_applicable": ("–", "not applicable", "quiet"),
 }
-_EVIDENCE_FIRST = (
-    "workload",
-    "sizes",
-    "family",
-    "output",
-    "argument",
-    "indices",
-    "index",
-    "got",
-    "expected",
-    "error",
+_EVIDENCE_FIRST = tuple(
+    [
+        "workload",
+        "sizes",
+        "family",
+        "result",
+        "argument",
+        "index",
+        "indices",
+        "got",
+        "expected",
+        "count",
+        "examples",
+        "pattern",
+    ]
 )
 MAX_WORKLOADS = 60
 MAX_EVIDENCE = 16
 MAX_CHECKS = 40
 MAX_EVIDENCED = 6
+MAX_EXAMPLES = 4
 MAX_SENTENCES = 40
 
 
@@ -86,7 +91,31 @@ def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return label and text of each piece of evidence: where, then got and expected, then the rest."""
     keys = [k for k in _EVIDENCE_FIRST if k in evidence]
     keys += [k for k in evidence if k not in keys]
-    return [(one_line(k.replace("_", " "), 40), value_text(evidence[k])) for k in keys[:MAX_EVIDENCE]]
+    if isinstance(evidence.get("workload"), str):  # it names both
+        keys = [k for k in keys if k not in ("sizes", "family")]
+    items: list[tuple[str, str]] = []
+    for key in keys[:MAX_EVIDENCE]:
+        value = evidence[key]
+        if (
+            key == "examples"
+            and isinstance(value, list | tuple)
+            and all(isinstance(e, Mapping) for e in value)
+        ):
+            items += [_example(example) for example in value[:MAX_EXAMPLES]]
+        elif key == "count" and isinstance(evidence.get("total"), int):
+            items.append(("wrong", f"{value_text(value)} of {figures.plural(evidence['total'], 'element')}"))
+        elif key != "total" or "count" not in evidence:
+            items.append((one_line(key.replace("_", " "), 40), value_text(value)))
+    return items
+
+
+def _example(example: Mapping[str, Any]) -> tuple[str, str]:
+    """Return ``at [0, 5]`` and ``got 1.5, expected 2``."""
+    index = example.get("index", example.get("indices"))
+    rest = [
+        f"{one_line(k, 30)} {value_text(v, 60)}" for k, v in example.items() if k not in ("index", "indices")
+    ]
+    return (f"at {value_text(index, 40)}" if index is not None else "example"), one_line(", ".join(rest), 200)
 
 
 def value_text(value: Any, limit: int = 160) -> str:

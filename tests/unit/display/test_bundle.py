@@ -50,7 +50,8 @@ VERDICTS = {
         "✗ wrong value",
         "0.00193120935",
         "M=127, N=1023",
-        "[0, 1022]",
+        "127 of 129921 elements",
+        "at [0, 1022]",
         "error 480000 of allowed 9.6 eps, the reference’s own 2.4",
     ),
     "not_compiled": (
@@ -96,6 +97,22 @@ def test_what_was_not_checked_is_never_folded_away():
 def test_an_empty_negative_space_is_not_called_complete():
     for text in texts(bundle_of(ex.report(not_checked=()))).values():
         assert "a sample is still no proof" in text
+
+
+def test_evidence_goes_from_the_place_to_what_was_seen_there():
+    for text in texts(bundle_of(ex.WRONG_VALUE)).values():
+        evidence = text[text.index("1 of 3 draws is wrong.") :]
+        order = [
+            "heavy tails",
+            "result",
+            "127 of 129921 elements",
+            "at [0, 1022]",
+            "got 0, expected 0.00193120935",
+        ]
+        places = [
+            evidence.index(part) for part in (*order, "at [1, 1022]", "values beyond the last full block")
+        ]
+        assert places == sorted(places)
 
 
 def test_failed_checks_come_first():
