@@ -90,6 +90,9 @@ class _Planner:
         self.binding = binding
         self.limits = limits
         self.environment: dict[str, int | bool] = {**binding.environment, "num_sms": limits.num_sms}
+        # Where the device has no TMA, a header's portable branch is taken.
+        self.tma_facts = () if limits.supports_tma else tuple(f.key for f in facts if f.kind == "tma_ok")
+        self.environment.update(dict.fromkeys(self.tma_facts, False))
         self.arrays: dict[str, ArrayArgument] = dict(binding.arrays)
         self.buffers: list[Buffer] = []
         self.bound: dict[str, str] = {}
@@ -142,6 +145,7 @@ class _Planner:
             array = ArrayArgument(self.binding.dtype(spec.dtype), shape, None, GUARANTEED_ALIGNMENT)
             self.arrays[spec.name] = array
             self.environment |= array_facts(spec.name, array, self.facts)
+            self.environment.update(dict.fromkeys(self.tma_facts, False))
             self.add(spec, "scratch", shape)
 
     def when(self, statement: When) -> None:

@@ -331,6 +331,16 @@ def test_an_offset_may_point_at_the_end() -> None:
     assert found.launches[0].arguments == (PointerArgument("x", 6400),)
 
 
+def test_a_device_without_tma_takes_the_portable_branch() -> None:
+    array = ArrayArgument("float32", (8, 64))
+
+    assert plan(TMA, TMA_KERNELS, array, limits=HOST).kernels() == ("plain<float>",)
+    scratch = "f(x: float32[N]) -> y: float32[N]\nscratch s: float32[N]\nk<<<1, 1>>>(tma_ok(s))"
+    for limits, is_ok in ((H200, True), (HOST, False)):
+        found = plan(scratch, "__global__ void k(bool ok) {}", ArrayArgument("float32", (8,)), limits=limits)
+        assert found.launches[0].arguments == (ScalarArgument("bool", is_ok),)
+
+
 def test_tensor_maps_need_a_device_that_has_them() -> None:
     lines, kernel = launch("1, 1", "tensor_map(x, box=(8, 8))", "const __grid_constant__ CUtensorMap m")
 
