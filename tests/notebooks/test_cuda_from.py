@@ -45,7 +45,7 @@ def env(wire_server):
     return {"ANTHROPIC_API_KEY": "sk-ant-api03-" + "test" * 10, "ANTHROPIC_BASE_URL": wire_server.url}
 
 
-def test_ask_use_and_replay(wire_server, env, tmp_path):
+def test_ask_use_replay_and_share(wire_server, env, tmp_path):
     wire_server.queue(reply(WRONG), reply(CANDIDATE))
     first = run_notebook([SETUP, ASK, USE], env=env, cwd=tmp_path, save_as="first.ipynb")
 
@@ -55,32 +55,26 @@ def test_ask_use_and_replay(wire_server, env, tmp_path):
     assert len(wire_server.requests) == 2
     sent = str(wire_server.requests[0].body)
     assert "{braces} and $dollars stay." in sent
+    (record,) = data_of(first.cells[1], RECORD_MIME)
+    assert record["source"]
     kept = tmp_path / "kernels" / "scaled_cuda"
     assert {"kernel.cu", "record.json", "transcript.jsonl"} <= {p.name for p in kept.iterdir()}
     assert env["ANTHROPIC_API_KEY"] not in (tmp_path / "first.ipynb").read_text(encoding="utf-8")
 
     again = run_notebook([SETUP, ASK, USE], cwd=tmp_path, save_as="second.ipynb")
-
     assert text_of(again.cells[2]) == "(True, 'ndarray')"
-    assert len(wire_server.requests) == 2
 
-
-def test_the_notebook_alone_is_enough_to_run_it_again(wire_server, env, tmp_path):
-    here, there = tmp_path / "here", tmp_path / "there"
-    here.mkdir()
+    # The notebook's file alone, somewhere else, without a key.
+    there = tmp_path / "there"
     there.mkdir()
-    wire_server.queue(reply(CANDIDATE))
-    shared = run_notebook([SETUP, ASK, USE], env=env, cwd=here, save_as="shared.ipynb")
-    (record,) = data_of(shared.cells[1], RECORD_MIME)
-    assert record["source"]
-
-    (there / "shared.ipynb").write_bytes((here / "shared.ipynb").read_bytes())
+    shared = there / "shared.ipynb"
+    shared.write_bytes((tmp_path / "first.ipynb").read_bytes())
     only = ASK.replace("--device", "--replay only --device")
-    again = run_notebook([SETUP, only, USE], cwd=there, env={"JPY_SESSION_NAME": str(there / "shared.ipynb")})
+    elsewhere = run_notebook([SETUP, only, USE], cwd=there, env={"JPY_SESSION_NAME": str(shared)})
 
-    assert text_of(again.cells[2]) == "(True, 'ndarray')"
+    assert text_of(elsewhere.cells[2]) == "(True, 'ndarray')"
     assert (there / "kernels" / "scaled_cuda" / "kernel.cu").is_file()
-    assert len(wire_server.requests) == 1
+    assert len(wire_server.requests) == 2
 
 
 def test_run_all_stops_at_a_kernel_that_was_not_accepted(wire_server, env, tmp_path):
