@@ -22,22 +22,8 @@ STATUSES: dict[str, tuple[str, str, Kind]] = {
     "passed": ("✓", "passed", "good"),
     "not_applicable": ("–", "not applicable", "quiet"),
 }
-_EVIDENCE_FIRST = tuple(
-    [
-        "workload",
-        "sizes",
-        "family",
-        "result",
-        "argument",
-        "index",
-        "indices",
-        "got",
-        "expected",
-        "count",
-        "examples",
-        "pattern",
-    ]
-)
+_EVIDENCE_FIRST = ("workload", "sizes", "family", "result", "argument", "index", "indices", "got", "expected")
+_EVIDENCE_FIRST += ("count", "examples", "pattern")
 MAX_WORKLOADS = 60
 MAX_EVIDENCE = 16
 MAX_CHECKS = 40
