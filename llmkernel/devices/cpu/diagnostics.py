@@ -62,7 +62,7 @@ def parse_diagnostics(log: str, kernels: Sequence[str]) -> tuple[Diagnostic, ...
 def tidy(message: str) -> str:
     """Return a message without this machine's paths and this device's inner names."""
     message = _PATH.sub(r"\1", message)
-    message = message.replace("cpu_device::", "").replace("static __thread", "__shared__")
+    message = message.replace("cpu_device::", "").replace("static thread_local", "__shared__")
     return re.sub(r"\bcpu_device_entry_\w+", "the launch", message)
 
 

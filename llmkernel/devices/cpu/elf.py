@@ -14,11 +14,11 @@ from llmkernel.devices.base import Diagnostic
 from llmkernel.devices.cpu.lexing import blank_comments, line_of
 from llmkernel.errors import CompileError
 
-_SHT_RELA, _SHT_DYNSYM = 4, 11
+_SHT_SYMTAB, _SHT_RELA, _SHT_DYNSYM = 2, 4, 11
 _PT_TLS = 7
 _INITIALISERS = {".init_array", ".preinit_array", ".ctors", ".init", ".fini_array", ".dtors", ".fini"}
 _R_X86_64_IRELATIVE = 37
-_STT_GNU_IFUNC = 10
+_STT_TLS, _STT_GNU_IFUNC = 6, 10
 # Static shared memory that CUDA grants a block without opting in, which it cannot for static arrays.
 MAX_STATIC_SHARED = 48 * 1024
 
@@ -42,6 +42,8 @@ class Elf:
     undefined : tuple of str
         Dynamic symbols that the loader must find elsewhere.
     thread_local_bytes : int
+    thread_local_symbols : dict of str to int
+        Mangled name to size.
     runs_code_when_loaded : bool
         Through initialisers or indirect functions.
     """
@@ -49,6 +51,7 @@ class Elf:
     sections: dict[str, tuple[int, bytes]]
     undefined: tuple[str, ...]
     thread_local_bytes: int
+    thread_local_symbols: dict[str, int]
     runs_code_when_loaded: bool
 
 
@@ -71,21 +74,24 @@ def read_elf(data: bytes) -> Elf:
     sections = {_text(names, h[0]): (h[3], contents(h)) for h in headers}
     runs_code = any(name in sections for name in _INITIALISERS)
     undefined: list[str] = []
+    shared: dict[str, int] = {}
     for header in headers:
         if header[1] == _SHT_RELA:
             kinds = {info & 0xFFFFFFFF for _, info, _ in struct.iter_unpack("<QQq", contents(header))}
             runs_code |= _R_X86_64_IRELATIVE in kinds
-        if header[1] == _SHT_DYNSYM:
+        if header[1] in (_SHT_SYMTAB, _SHT_DYNSYM):
             strings = contents(headers[header[6]])
-            for name, info, _, section, _, _ in struct.iter_unpack("<IBBHQQ", contents(header)):
+            for name, info, _, section, _, size in struct.iter_unpack("<IBBHQQ", contents(header)):
                 runs_code |= info & 15 == _STT_GNU_IFUNC
-                if section == 0 and name:
+                if section == 0 and name and header[1] == _SHT_DYNSYM:
                     undefined.append(_text(strings, name))
+                if section != 0 and info & 15 == _STT_TLS:
+                    shared[_text(strings, name)] = size
     segments = [
         struct.unpack_from("<IIQQQQQQ", data, program_at + i * program_size) for i in range(program_count)
     ]
     thread_local = sum(s[6] for s in segments if s[0] == _PT_TLS)
-    return Elf(sections, tuple(undefined), thread_local, runs_code)
+    return Elf(sections, tuple(undefined), thread_local, shared, runs_code)
 
 
 def check_module(elf: Elf, source: str) -> None:
@@ -110,6 +116,7 @@ def check_module(elf: Elf, source: str) -> None:
                 "error", 0, 0, "a variable or function of the file needs code to run before the first launch"
             )
         )
+    _check_static_shared(elf, source)
     if diagnostics:
         first = diagnostics[0]
         raise CompileError(
@@ -119,6 +126,33 @@ def check_module(elf: Elf, source: str) -> None:
             rule="Functions are defined in the file or are CUDA's; variables have constant initialisers.",
             received=first.message,
             next_step="Define the function in the file, or initialise the variable inside a kernel.",
+        )
+
+
+def _check_static_shared(elf: Elf, source: str) -> None:
+    """Raise where the arrays of one function are more than a block may have without opting in."""
+    by_function: dict[str, tuple[int, str]] = {}
+    for symbol, size in elf.thread_local_symbols.items():
+        # _ZZ6kernelPfE4tile is `tile` of the function _Z6kernelPf.
+        function, _, rest = (
+            symbol.removeprefix("_ZZ").rpartition("E") if symbol.startswith("_ZZ") else ("", "", symbol)
+        )
+        used, largest = by_function.get(function, (0, ""))
+        by_function[function] = (used + size, max(largest, f"{size:012d}{rest}"))
+    for used, largest in by_function.values():
+        if used <= MAX_STATIC_SHARED:
+            continue
+        name = re.sub(r"^\d+", "", largest[12:])
+        match = re.search(rf"__shared__[^;]*\b{re.escape(name)}\b", blank_comments(source))
+        line = line_of(source, match.start()) if match else 0
+        message = f"too much static shared memory: {used} bytes, the limit is {MAX_STATIC_SHARED}"
+        raise CompileError(
+            "A kernel uses too much static shared memory.",
+            diagnostics=(Diagnostic("error", line, 0, message),),
+            log=f"{line}: {message}",
+            rule=f"Static shared memory is at most {MAX_STATIC_SHARED} bytes a block.",
+            received=f"{used} bytes",
+            next_step="Make it dynamic (extern __shared__) and give its size in the launch header.",
         )
 
 

@@ -6,6 +6,7 @@ import signal
 from typing import Any
 
 from llmkernel.devices.base import Fault
+from llmkernel.devices.cpu.diagnostics import tidy
 from llmkernel.devices.cpu.lines import source_line
 from llmkernel.devices.cpu.memory import STACKS_BASE, BufferFile, Slot
 from llmkernel.devices.cpu.process import Report, ReportType, RunnerResult
@@ -14,6 +15,8 @@ from llmkernel.problem.dtypes import DTYPES
 
 _STACKS_END = STACKS_BASE + (1 << 40)
 _NULL_PAGE = 64 * 1024
+# Marks a line that is not the source's (abi.h).
+_HEADER_LINE = 1 << 31
 # The kernel itself raised the signal: no address was at fault (si_code SI_KERNEL).
 _SI_KERNEL = 0x80
 
@@ -69,15 +72,14 @@ class FaultReader:
         kind = report.type
         if kind == ReportType.SIGNAL:
             return self._from_signal(report, base)
-        details: dict[str, Any] = {"line": report.line} if report.line else {}
-        if report.other_line:
-            details["other_line"] = report.other_line
+        places = {"line": report.line, "other_line": report.other_line}
+        details: dict[str, Any] = {name: line for name, line in places.items() if 0 < line < _HEADER_LINE}
         if kind == ReportType.DEADLOCK:
             return self._deadlock(report, details)
-        lines = f"lines {report.line} and {report.other_line}"
+        lines = f"{_place(report.line)} and {_place(report.other_line)}"
         match kind:
             case ReportType.TRAP:
-                return self._fault(report, "trap", f"{report.text} at line {report.line}.", **details)
+                return self._fault(report, "trap", f"{report.text} at {_place(report.line)}.", **details)
             case ReportType.OUT_OF_MEMORY:
                 return self._fault(report, "out_of_memory", f"{report.text}.")
             case ReportType.DIVERGENT_BARRIER:
@@ -88,20 +90,20 @@ class FaultReader:
                 return self._fault(report, "invalid_synchronization", text, **details)
             case ReportType.LANE_OUTSIDE_MASK:
                 mask = f"0x{report.address:08x}"
-                text = f"Line {report.line}: a lane calls a warp function whose mask, {mask}, leaves it out."
+                text = f"A lane calls the warp function of {_place(report.line)} with a mask, {mask}, that leaves it out."
                 return self._fault(report, "invalid_synchronization", text, mask=report.address, **details)
             case ReportType.SHARED_OVERRUN:
                 text = f"A kernel wrote {report.address} bytes past the end of its dynamic shared memory."
                 at = {"byte_offset": report.address, "memory": "shared"}
                 return self._fault(report, "illegal_address", text, **at)
-        return self._fault(report, "launch_failed", f"{report.text or 'The run could not start'}.")
+        return self._fault(report, "launch_failed", f"{tidy(report.text) or 'The run could not start'}.")
 
     def _deadlock(self, report: Report, details: dict[str, Any]) -> Fault:
         parts = []
         if report.at_barrier:
-            parts.append(f"{report.at_barrier} threads wait at the barrier of line {report.line}")
+            parts.append(f"{report.at_barrier} threads wait at the barrier of {_place(report.line)}")
         if report.at_collective:
-            parts.append(f"{report.at_collective} at the warp function of line {report.other_line}")
+            parts.append(f"{report.at_collective} at the warp function of {_place(report.other_line)}")
         if report.finished:
             parts.append(f"{report.finished} have returned")
         text = f"No thread of the block can go on: {', '.join(parts)}."
@@ -199,3 +201,7 @@ class FaultReader:
             if line:
                 text += f", one was at line {line}"
         return text + ". A loop that waits for another block or thread may never see it."
+
+
+def _place(line: int) -> str:
+    return f"line {line}" if line < _HEADER_LINE else f"line {line - _HEADER_LINE} of a header"

@@ -37,14 +37,21 @@ def _rows(module: bytes) -> tuple[Row, ...]:
 
 
 def source_line(module: bytes, address: int) -> int:
-    """Return the 1-based line for an address relative to the module's base; 0 for code that is not the source's."""
+    """Return the 1-based line for an address relative to the module's base; 0 when it is not known.
+
+    For code of a header that was inlined, it is the line of the source last seen before it.
+    """
+    line = 0
     previous: Row | None = None
-    best = 0
     for row in _rows(module):
-        if previous and not previous[3] and previous[0] <= address < row[0] and previous[1] == _SOURCE:
-            best = previous[2]
+        if previous is None or previous[3]:
+            line = 0
+        elif previous[0] <= address < row[0]:
+            return line
+        if row[1] == _SOURCE:
+            line = row[2]
         previous = row
-    return best
+    return 0
 
 
 class _Program:

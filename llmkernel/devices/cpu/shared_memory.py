@@ -12,12 +12,15 @@ import re
 from llmkernel.devices.cpu.lexing import blank_comments
 
 _SPECIFIERS = r"(?:(?:static|volatile|inline|const)\s+)*"
+# Every shared declaration that the macro alone does not make right.
 _DECLARATION = re.compile(
-    rf"\b(?:extern\s+{_SPECIFIERS}__shared__|__shared__\s+{_SPECIFIERS}extern|static\s+__shared__|__shared__\s+static)\b"
+    rf"\b(?:extern\s+{_SPECIFIERS}__shared__|__shared__\s+{_SPECIFIERS}extern"
+    r"|static\s+__shared__|__shared__\s+static|__shared__\s+(?=alignas\b))\b"
 )
 _KEYWORDS = re.compile(r"\b(?:extern|static|inline|__shared__)\b")
 _PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _ALIGNMENT = re.compile(rf"(?:\b__align__|\balignas|\b__attribute__|\b__builtin_align__)\s*{_PARENTHESES}")
+_ALIGNAS = re.compile(rf"\balignas\s*{_PARENTHESES}")
 _ARRAY = re.compile(
     r"(?P<type>[^\[\],]*[\s*&>])(?P<name>[A-Za-z_]\w*)\s*(?P<dims>\[\s*\](?:\s*\[[^\[\]]*\])*)\s*", re.DOTALL
 )
@@ -39,7 +42,7 @@ def rewrite_shared(source: str) -> str:
         rest = _KEYWORDS.sub("", text)
         pieces.append(source[done : match.start()])
         if not is_dynamic:
-            pieces.append("__shared__" + rest)
+            pieces.append(_declared("__shared__", rest))
         elif _is_in_function(blanked, match.start()):
             pieces.append(_reference(rest) or _labelled(rest))
         else:
@@ -58,7 +61,13 @@ def _reference(declaration: str) -> str | None:
 
 
 def _labelled(declaration: str) -> str:
-    return f'extern __thread {declaration} __asm__("{_SYMBOL}")'
+    return f'{_declared("extern __thread", declaration)} __asm__("{_SYMBOL}")'
+
+
+def _declared(keywords: str, declaration: str) -> str:
+    # CUDA's keywords are attributes, after which `alignas` may stand; after C++'s own it may not.
+    alignments = " ".join(" ".join(m.group(0).split()) + " " for m in _ALIGNAS.finditer(declaration))
+    return f"{alignments}{keywords} {_ALIGNAS.sub(_newlines_of, declaration)}"
 
 
 def _newlines_of(match: re.Match[str]) -> str:

@@ -271,3 +271,16 @@ def test_rewriting_keeps_every_line_in_its_place(parts: list[str]) -> None:
     code = blank_comments(rewritten)
     assert "extern __shared__" not in code
     assert "static __shared__" not in code
+
+
+def test_too_much_static_shared_memory(compiler: str) -> None:
+    error = refused("""
+    __global__ void k(float* x) {
+      __shared__ float small[16];
+      __shared__ float
+        big[13000];
+      small[threadIdx.x] = big[threadIdx.x] = x[threadIdx.x];
+      __syncthreads();
+      x[threadIdx.x] = big[31 - threadIdx.x] + small[0];
+    }""")
+    assert (error.diagnostics[0].line, "52064" in error.diagnostics[0].message) == (3, True)

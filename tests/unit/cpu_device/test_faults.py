@@ -291,3 +291,29 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
         env=os.environ,
     )  # fmt: skip
     assert done.stdout.strip() == "interrupted []", done.stderr
+
+
+def test_lines_of_headers_are_not_taken_for_the_source() -> None:
+    source = """
+    #include "llmkernel.cuh"
+    __global__ void k(float* x) {
+      if (threadIdx.x < 32) x[0] = llmkernel::block_sum(1.0f);
+      else { __syncthreads(); __syncthreads(); }
+    }"""
+    fault = fault_of(source, np.zeros(1, np.float32), block=64)
+    assert fault.kind == "invalid_synchronization"
+    assert [fault.details.get(name) for name in ("line", "other_line")].count(5) == 1
+    assert "of a header" in fault.message
+
+
+def test_a_fault_in_an_inlined_header_function_has_the_line_of_its_call() -> None:
+    source = """
+    #include "llmkernel.cuh"
+    __global__ void k(const float* x, float* y) {
+      y[0] = 1;
+      auto v = llmkernel::load_vector<4>(x + 4096);
+      y[1] = v[0];
+    }"""
+    fault = fault_of(source, np.zeros(4, np.float32), np.zeros(2, np.float32), block=1)
+    assert (fault.kind, fault.details["element"]) == ("illegal_address", 4096)
+    assert fault.details["line"] in (4, 5, 6)

@@ -305,3 +305,32 @@ def test_device_heap_and_recursion() -> None:
     }"""
     (out,) = results(source, "heap", 1, 64, np.zeros(64, np.int32))
     assert (out == np.arange(64) + 50).all()
+
+
+def test_shared_memory_in_every_spelling() -> None:
+    source = """
+    struct Cell { float v; __device__ Cell() {} };
+    namespace tools {
+    __shared__ alignas(64) float in_namespace[32];
+    extern __shared__ alignas(8) float whole[];
+    }
+    template <typename T> struct Storage {
+      __device__ T* get() { extern __shared__ __align__(16) unsigned char m[]; return (T*)m; }
+    };
+    extern "C" __global__ void k(float* x) {
+      __shared__ __align__(128) float a[32];
+      __shared__ alignas(16) float b[32], c[32];
+      static __shared__ float d[32];
+      volatile __shared__ float e[32];
+      __shared__ Cell cells[32];
+      extern __shared__ float2 pairs[][16];
+      int i = threadIdx.x, j = 31 - i;
+      a[i] = b[i] = c[i] = d[i] = tools::in_namespace[i] = cells[i].v = x[i];
+      e[i] = x[i];
+      (&pairs[0][0].x)[i] = x[i];
+      __syncthreads();
+      x[i] = a[j] + b[j] + c[j] + d[j] + e[j] + tools::in_namespace[j] + cells[j].v
+             + tools::whole[j] + Storage<float>().get()[j];
+    }"""
+    (x,) = results(source, "k", 1, 32, np.arange(32, dtype=np.float32), shared=128)
+    assert (x == 9 * np.arange(32)[::-1]).all()

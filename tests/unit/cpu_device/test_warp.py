@@ -204,3 +204,24 @@ def test_pipeline_copies() -> None:
     x = RANDOM.random((64, 4), np.float32)
     _, y = results(source, "staged", 1, 64, x, x * 0)
     assert (y == x[::-1]).all()
+
+
+def test_tiles_as_parameters_and_tiles_of_tiles() -> None:
+    source = """
+    #include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    __device__ int total(cg::thread_block_tile<8> tile, int v) {
+      for (int d = tile.size() / 2; d > 0; d /= 2) v += tile.shfl_down(v, d);
+      return tile.shfl(v, 0);
+    }
+    __global__ void k(int* x) {
+      auto block = cg::this_thread_block();
+      cg::thread_block_tile<32> warp = cg::tiled_partition<32>(block);
+      cg::thread_block_tile<8> eight = cg::tiled_partition<8>(warp);
+      x[block.thread_rank()] = total(eight, x[block.thread_rank()]) * 10 + cg::tiled_partition<8>(warp).meta_group_rank();
+      cg::sync(block);
+    }"""
+    x = RANDOM.integers(0, 50, 64).astype(np.int32)
+    (after,) = results(source, "k", 1, 64, x)
+    sums = x.reshape(-1, 8).sum(1)
+    assert (after == np.repeat(sums * 10 + np.arange(8) % 4, 8)).all()

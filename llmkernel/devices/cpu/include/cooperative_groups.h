@@ -26,6 +26,11 @@ class thread_block_tile {
                   "a tile on the cpu device has 1, 2, 4, 8, 16 or 32 threads");
 
   public:
+    thread_block_tile() = default;
+    // A tile whose parent is not part of its type.
+    template <class OtherParent>
+    thread_block_tile(const thread_block_tile<Size, OtherParent>&) {}
+
     static unsigned mask() { return Size == 32 ? 0xffffffffu : ((1u << (Size & 31)) - 1) << first(); }
     static void sync(CPU_DEVICE_LINE) { __syncwarp(mask(), line); }
     static unsigned thread_rank() { return cpu_device_thread->lane % Size; }

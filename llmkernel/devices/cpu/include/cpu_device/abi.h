@@ -23,6 +23,9 @@ using u64 = unsigned long long;
 constexpr unsigned max_shared_bytes = 227 * 1024;
 constexpr unsigned shared_watch_bytes = 1024;
 
+// Marks a line number that is not the candidate's.
+constexpr u32 header_line = 0x80000000u;
+
 // A CUDA thread, as its own code sees it.
 struct Thread {
     uint3 index;

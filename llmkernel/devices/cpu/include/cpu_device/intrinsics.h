@@ -33,7 +33,6 @@ CPU_DEVICE_INLINE To saturating(From value) {
 
 CPU_DEVICE_INLINE float __expf(float x) { return expf(x); }
 CPU_DEVICE_INLINE float __exp10f(float x) { return exp10f(x); }
-CPU_DEVICE_INLINE float __exp2f(float x) { return exp2f(x); }
 CPU_DEVICE_INLINE float __logf(float x) { return logf(x); }
 CPU_DEVICE_INLINE float __log2f(float x) { return log2f(x); }
 CPU_DEVICE_INLINE float __log10f(float x) { return log10f(x); }

@@ -27,7 +27,7 @@
 #define __restrict__ __restrict
 // A block is one OS thread: what its CUDA threads share is thread-local. `extern __shared__` is rewritten
 // before the compiler sees it (shared_memory.py).
-#define __shared__ static __thread
+#define __shared__ static thread_local
 
 #if !defined(__clang__)
 #define __builtin_assume(condition) ((condition) ? (void)0 : __builtin_unreachable())
@@ -37,7 +37,16 @@
 
 #define CPU_DEVICE_INLINE inline __attribute__((always_inline))
 // A default argument is evaluated where the call stands: the source line, at no cost when nothing goes wrong.
-#define CPU_DEVICE_LINE unsigned line = __builtin_LINE()
+#define CPU_DEVICE_LINE unsigned line = cpu_device::place(__builtin_LINE(), __builtin_FILE())
+
+namespace cpu_device {
+
+// A line of the candidate as it is, one of a header with a mark. Only headers are known by an absolute path.
+constexpr CPU_DEVICE_INLINE unsigned place(unsigned line, const char* file) {
+    return file[0] == '/' ? line | header_line : line;
+}
+
+}  // namespace cpu_device
 
 #define threadIdx (cpu_device_thread->index)
 #define blockIdx (cpu_device_block.index)
