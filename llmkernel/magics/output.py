@@ -22,6 +22,7 @@ class CellOutput:
     def __init__(self, name: str, *, quiet: bool) -> None:
         from llmkernel.display.live import LiveOutput
 
+        self._name = name
         self._live = LiveOutput(name, quiet=quiet)
         self._attempts: list[Attempt] = []
         self._provider = ""
@@ -75,3 +76,7 @@ class CellOutput:
     ) -> None:
         # On an error, and on an interrupt too, what was found so far stays on the screen.
         self._live.__exit__(kind, error, trace)
+        if isinstance(error, KeyboardInterrupt):
+            # Where exactly it struck, in whose frames, tells nobody anything.
+            told = f"KeyboardInterrupt: the cell was stopped; {self._name} is as it was before."
+            vars(error)["_render_traceback_"] = lambda: [told]

@@ -52,6 +52,7 @@ def ask_and_interrupt(session, is_time):
 
 def check_interrupted(session, reply, final):
     assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
+    assert reply["traceback"] == ["KeyboardInterrupt: the cell was stopped; double_cuda is as it was before."]
     assert "interrupted" in final
     assert session.value("double_cuda") == "the one before"
     assert session.value("x.sum().item()") == 8.0
