@@ -25,12 +25,17 @@ from typing import Any
 import numpy as np
 
 from llmkernel.problem.reference import Reference, is_module
+from llmkernel.prompts.redaction import redact
 from llmkernel.records.function_source import canonical_source, code_digest, find_definition, global_names
+from llmkernel.records.record import source_digest
 from llmkernel.records.values import describe_array, describe_plain
 
+_GENERATED_KERNEL = "llmkernel.synthesis.generated_kernel"
 _VERSION = "llmkernel-fingerprint/1"
 _MAX_DEPTH = 24
 _MAX_ITEMS = 4096
+_MAX_VALUES = 20_000
+_MAX_TEXT = 2000
 
 # Where decorators of libraries keep the function that they wrap.
 _WRAPPED = ("__wrapped__", "_torchdynamo_orig_callable", "py_func", "pyfunc")
@@ -45,7 +50,7 @@ class Fingerprint:
     digest : str
         SHA-256, 64 hex digits.
     text : str
-        What went into it, for a person who asks why a record was not found.
+        What went into it, for a person who asks why a record was not found; secrets redacted.
     notes : tuple of str
         What could not be covered, one sentence each.
     """
@@ -77,7 +82,8 @@ def fingerprint(reference: Callable[..., Any] | Reference) -> Fingerprint:
     walk.finish()
     canonical = "\n".join([_VERSION, *lines, *walk.canonical])
     digest = hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
-    return Fingerprint(digest, "\n".join([*lines, *walk.readable]), tuple(dict.fromkeys(walk.notes)))
+    text = redact("\n".join([*lines, *walk.readable]))
+    return Fingerprint(digest, text, tuple(dict.fromkeys(walk.notes)))
 
 
 class _Walk:
@@ -87,6 +93,7 @@ class _Walk:
         self.readable: list[str] = []
         self.canonical: list[str] = []
         self.notes: list[str] = []
+        self._described: dict[tuple[int, bool], str] = {}
         self._numbers: dict[int, int] = {}
         self._waiting: list[tuple[int, Any]] = []
         self._kept: list[Any] = []  # keeps ids unique while they are looked up
@@ -108,13 +115,25 @@ class _Walk:
         plain = describe_plain(value)
         if plain is not None:
             return plain
+        # A module is described without its weights where it is the reference itself.
+        place = (id(value), depth == 0)
+        if place not in self._described:
+            self._kept.append(value)
+            self._described[place] = "(itself)"  # met again while it is described: a cycle
+            self._described[place] = _short(self._describe(value, name, depth))
+        return self._described[place]
+
+    def _describe(self, value: Any, name: str, depth: int) -> str:
         array = describe_array(value)
         if array is not None:
             text, note = array
             if note:
                 self.notes.append(f"{name}: {note}")
             return text
-        if isinstance(value, list | tuple | set | frozenset | Mapping):
+        if len(self._described) > _MAX_VALUES:
+            self.notes.append(f"{name} and what follows refer to too many values: the rest is not covered.")
+            return "…"
+        if isinstance(value, list | tuple | set | frozenset | dict | types.MappingProxyType):
             return self._container(value, name, depth)
         return self._object(value, name, depth)
 
@@ -154,7 +173,9 @@ class _Walk:
             return self._class_reference(value)
         if is_module(value):
             return self._torch_module(value, name, depth)
-        wrapped = [getattr(value, attribute) for attribute in _WRAPPED if hasattr(value, attribute)]
+        if any(base.__module__ == _GENERATED_KERNEL for base in type(value).__mro__):
+            return f"generated kernel {source_digest(value.source)}"
+        wrapped = _wrapped(value)
         if wrapped:
             return f"{_qualified(type(value))} around {self.describe(wrapped[0], name, depth + 1)}"
         if isinstance(
@@ -175,10 +196,10 @@ class _Walk:
     def _function_reference(self, value: Any, name: str, depth: int) -> str:
         if not _is_library(value.__code__.co_filename):
             return f"function {self._number(value)}"
-        text = f"function {value.__code__.co_qualname if _is_wrapper(value) else _qualified(value)}"
-        for attribute in _WRAPPED:
-            if hasattr(value, attribute):
-                return f"{text} around {self.describe(getattr(value, attribute), name, depth + 1)}"
+        wrapped = _wrapped(value)
+        text = f"function {value.__code__.co_qualname if wrapped else _qualified(value)}"
+        if wrapped:
+            return f"{text} around {self.describe(wrapped[0], name, depth + 1)}"
         captured = [self.describe(item, name, depth + 1) for _, item in _closure(value)]
         return f"{text} with {', '.join(captured)}" if captured else text
 
@@ -224,7 +245,7 @@ class _Walk:
     def _number(self, value: Any) -> str:
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self._numbers) + 1
-            self._kept.append(value)
+            self._kept.append(value)  # classes of values are numbered without having been described
             self._waiting.append((self._numbers[id(value)], value))
         return f"#{self._numbers[id(value)]}"
 
@@ -334,8 +355,17 @@ def _state(value: Any) -> dict[str, Any]:
     return state
 
 
-def _is_wrapper(function: Any) -> bool:
-    return any(hasattr(function, attribute) for attribute in _WRAPPED)
+def _wrapped(value: Any) -> list[Any]:
+    # Not `hasattr`: some objects have every attribute that they are asked for.
+    own = getattr(value, "__dict__", {})
+    return [own[attribute] for attribute in _WRAPPED if attribute in own]
+
+
+def _short(text: str) -> str:
+    """Return a long text as its hash: what is referred to from many places must not grow with each of them."""
+    if len(text) <= _MAX_TEXT:
+        return text
+    return f"{text[:80]}… {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _qualified(value: Any) -> str:

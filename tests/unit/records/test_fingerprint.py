@@ -152,7 +152,72 @@ def test_mutable_containers_and_cycles(cell):
     assert digest(cell(source, settings={"a": {1, 2}})["f"]) != digest(
         cell(source, settings={"a": {1, 3}})["f"]
     )
-    assert any("nested" in note for note in fingerprint(cell(source, settings=cycle)["f"]).notes)
+    assert digest(cell(source, settings=cycle)["f"]) != digest(cell(source, settings={"a": 1})["f"])
+
+
+def test_a_graph_of_objects_is_walked_once(cell):
+    source = "def f(x):\n    return x * graph[0]\n"
+
+    class Node:
+        pass
+
+    nodes = [Node() for _ in range(200)]
+    for node in nodes:
+        node.neighbours = nodes
+    deep = []
+    for _ in range(100):
+        deep = [deep, deep]
+
+    assert len(fingerprint(cell(source, graph=nodes)["f"]).text) < 100_000
+    assert any("nested" in note for note in fingerprint(cell(source, graph=deep)["f"]).notes)
+
+
+def test_objects_that_answer_to_every_name_end(cell):
+    class Anything:
+        def __getattr__(self, name):
+            return Anything()
+
+    assert fingerprint(cell("def f(x):\n    return thing\n", thing=Anything())["f"]).digest
+
+
+def test_secrets_are_in_no_text(cell, monkeypatch):
+    import os
+
+    monkeypatch.setenv("MY_SERVICE_TOKEN", "abcdef0123456789abcdef")
+    source = "def f(x):\n    return key, environ\n"
+
+    found = fingerprint(cell(source, key="sk-ant-api03-" + "a1B2" * 10, environ=os.environ)["f"])
+
+    assert "a1B2" not in found.text
+    assert "abcdef0123456789" not in found.text
+
+
+def test_a_generated_kernel_counts_by_its_source(cell):
+    from llmkernel.candidate.candidate import parse_candidate
+    from llmkernel.devices.cpu.device import CpuDevice
+    from llmkernel.evaluation.report import Report
+    from llmkernel.problem.problem import make_problem
+    from llmkernel.synthesis.generated_kernel import GeneratedKernel
+
+    if CpuDevice.unavailable_reason() is not None:
+        pytest.skip("no device")
+
+    def kernel(body, headline):
+        text = f"//! twice(x: float32[N]) -> y: float32[N]\n//! twice<<<1, 1>>>(x, y, N)\n__global__ void twice{body}"
+        reference, inputs = make_reference(lambda x: x + x, [np.ones(3, "f4")], name="twice")
+        return GeneratedKernel(
+            make_problem(reference, inputs), parse_candidate(text), Report("passed", headline), "cpu"
+        )
+
+    one, other = "(const float* x, float* y, int N) {}", "(const float* x, float* y, int N) { }"
+    source = "def f(x):\n    return twice(x) + 1\n"
+
+    assert digest(cell(source, twice=kernel(one, "a"))["f"]) == digest(
+        cell(source, twice=kernel(one, "b"))["f"]
+    )
+    assert digest(cell(source, twice=kernel(one, "a"))["f"]) != digest(
+        cell(source, twice=kernel(other, "a"))["f"]
+    )
 
 
 @dataclasses.dataclass
