@@ -81,6 +81,7 @@ def test_what_fits(argument: str, parameter: str) -> None:
         ("w", "const int* w", "points at `int`"),
         ("w", "const half2* w", "points at `half2`"),
         ("x", "const float* x", "`x` is a float16 array"),
+        ("x", "const float4* x", "or `uint4*` for raw bytes"),
         ("w", "const Pair* w", "points at `Pair`"),
         ("w", "const float** w", "is `const float**`"),
         ("w", "float w", "`w` is an array"),
