@@ -5,7 +5,7 @@ import pytest
 from llmkernel.devices.cuda.device import CudaDevice
 from tests.gpu import smoke
 
-MEASUREMENTS = {smoke.facts, smoke.executions_per_second, smoke.ceilings, smoke.host_overhead, smoke.sampling}
+MEASUREMENTS = {"facts", "executions_per_second", "ceilings", "host_overhead", "sampling"}
 
 pytestmark = [
     pytest.mark.gpu,
@@ -20,7 +20,9 @@ def device():
     device.close()
 
 
-@pytest.mark.parametrize("check", [c for c in smoke.CHECKS if c not in MEASUREMENTS], ids=lambda c: c.__name__)
+@pytest.mark.parametrize(
+    "check", [c for c in smoke.ORDERED if c.__name__ not in MEASUREMENTS], ids=lambda c: c.__name__
+)
 def test_the_device(device, check):
     check(device)
 
