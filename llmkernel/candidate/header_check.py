@@ -223,7 +223,7 @@ class _Checker:
         if not accepts_pointer(base, dtype):
             fail(
                 f"`{argument}` is {_article(dtype)} array, but {where} points at `{base}`.",
-                f"Declare it `{DTYPES[dtype].cxx[0]}*`, or `uint4*` for raw bytes, or change the dtype of `{argument.name}`.",
+                f"Declare it `{DTYPES[dtype].cxx[0]}*`, or `uint4*` for raw bytes, or change the dtype.",
             )
         if argument.name in self.inputs and not declared.is_const:
             fail(
