@@ -9,24 +9,30 @@ covered.
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 import hashlib
 import inspect
-import os
-import sys
-import sysconfig
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from llmkernel.problem.reference import Reference, is_module
 from llmkernel.prompts.redaction import redact
-from llmkernel.records.function_source import canonical_source, code_digest, find_definition, global_names
+from llmkernel.records.function_source import canonical_source, code_digest, find_definition
+from llmkernel.records.introspection import (
+    closure,
+    file_of,
+    globals_read,
+    is_generated,
+    is_library,
+    members,
+    qualified_name,
+    state_of,
+    wrapped_by,
+)
 from llmkernel.records.record import source_digest
 from llmkernel.records.values import describe_array, describe_plain
 
@@ -36,9 +42,6 @@ _MAX_DEPTH = 24
 _MAX_ITEMS = 4096
 _MAX_VALUES = 20_000
 _MAX_TEXT = 2000
-
-# Where decorators of libraries keep the function that they wrap.
-_WRAPPED = ("__wrapped__", "_torchdynamo_orig_callable", "py_func", "pyfunc")
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class _Walk:
 
     def _object(self, value: Any, name: str, depth: int) -> str:
         if isinstance(value, types.ModuleType):
-            if not _is_library(getattr(value, "__file__", None)):
+            if not is_library(getattr(value, "__file__", None)):
                 self.notes.append(f"{name}: of the module {value.__name__} only the name is covered.")
             return f"module {value.__name__}"
         if inspect.isfunction(value):
@@ -175,13 +178,13 @@ class _Walk:
             return self._torch_module(value, name, depth)
         if any(base.__module__ == _GENERATED_KERNEL for base in type(value).__mro__):
             return f"generated kernel {source_digest(value.source)}"
-        wrapped = _wrapped(value)
+        wrapped = wrapped_by(value)
         if wrapped:
-            return f"{_qualified(type(value))} around {self.describe(wrapped[0], name, depth + 1)}"
+            return f"{qualified_name(type(value))} around {self.describe(wrapped[0], name, depth + 1)}"
         if isinstance(
             value, types.BuiltinFunctionType | types.MethodDescriptorType | types.WrapperDescriptorType
         ):
-            return f"builtin {_qualified(value)}"
+            return f"builtin {qualified_name(value)}"
         if isinstance(value, np.ufunc):
             if "(vectorized)" in value.__name__:
                 self.notes.append(f"{name} was made of a Python function by NumPy: only its name is covered.")
@@ -194,18 +197,18 @@ class _Walk:
         yield from self.named(value.keywords, name, depth)
 
     def _function_reference(self, value: Any, name: str, depth: int) -> str:
-        if not _is_library(value.__code__.co_filename):
+        if not is_library(value.__code__.co_filename):
             return f"function {self._number(value)}"
-        wrapped = _wrapped(value)
-        text = f"function {value.__code__.co_qualname if wrapped else _qualified(value)}"
+        wrapped = wrapped_by(value)
+        text = f"function {value.__code__.co_qualname if wrapped else qualified_name(value)}"
         if wrapped:
             return f"{text} around {self.describe(wrapped[0], name, depth + 1)}"
-        captured = [self.describe(item, name, depth + 1) for _, item in _closure(value)]
+        captured = [self.describe(item, name, depth + 1) for _, item in closure(value)]
         return f"{text} with {', '.join(captured)}" if captured else text
 
     def _class_reference(self, value: type) -> str:
-        if _is_library(_file_of(value)):
-            return f"class {_qualified(value)}"
+        if is_library(file_of(value)):
+            return f"class {qualified_name(value)}"
         return f"class {self._number(value)}"
 
     def _torch_module(self, value: Any, name: str, depth: int) -> str:
@@ -233,12 +236,12 @@ class _Walk:
     def _instance(self, value: Any, name: str, depth: int) -> str:
         kind = self._class_reference(type(value))
         own_name = getattr(value, "__name__", None) or getattr(value, "name", None)
-        if _is_library(_file_of(type(value))):
-            state = {k: v for k, v in _state(value).items() if not k.startswith("_")}
+        if is_library(file_of(type(value))):
+            state = {k: v for k, v in state_of(value).items() if not k.startswith("_")}
             if not state and not isinstance(own_name, str):
-                self.notes.append(f"{name} is covered by its type, {_qualified(type(value))}, only.")
+                self.notes.append(f"{name} is covered by its type, {qualified_name(type(value))}, only.")
         else:
-            state = _state(value)
+            state = state_of(value)
         text = f"{kind} {own_name}" if isinstance(own_name, str) else kind
         return f"{text} {{{', '.join(self.named(state, name, depth))}}}" if state else text
 
@@ -262,9 +265,9 @@ class _Walk:
         else:
             readable = ast.unparse(node).splitlines()
             canonical = [canonical_source(node)]
-        captured = sorted(_closure(value), key=lambda item: item[0])
+        captured = sorted(closure(value), key=lambda item: item[0])
         context = [f"captures {n} = {self.describe(v, n, 1)}" for n, v in captured]
-        context += [f"reads {n} = {self.describe(v, n, 1)}" for n, v in _globals(value)]
+        context += [f"reads {n} = {self.describe(v, n, 1)}" for n, v in globals_read(value)]
         if value.__defaults__:
             context.append(f"defaults {self.describe(value.__defaults__, value.__qualname__)}")
         if value.__kwdefaults__:
@@ -275,90 +278,11 @@ class _Walk:
         lines = [f"class {value.__qualname__}"]
         lines += [f"base {self._class_reference(base)}" for base in value.__bases__ if base is not object]
         for name, member in sorted(vars(value).items()):
-            if _is_generated(name, member):
+            if is_generated(name, member):
                 continue
-            for part, function in _members(name, member):
+            for part, function in members(name, member):
                 lines.append(f"{part} = {self.describe(function, f'{value.__qualname__}.{part}', 1)}")
         return lines, lines
-
-
-def _members(name: str, member: Any) -> Iterable[tuple[str, Any]]:
-    if isinstance(member, staticmethod | classmethod):
-        return [(f"{type(member).__name__} {name}", member.__func__)]
-    if isinstance(member, property):
-        accessors = (("get", member.fget), ("set", member.fset), ("delete", member.fdel))
-        return [(f"{name} {word}", function) for word, function in accessors if function is not None]
-    return [(name, member)]
-
-
-_CLASS_NOISE = frozenset(
-    [
-        "__module__",
-        "__dict__",
-        "__weakref__",
-        "__doc__",
-        "__qualname__",
-        "__firstlineno__",
-        "__static_attributes__",
-        "__annotations__",
-        "__annotate__",
-        "__annotate_func__",
-        "__annotations_cache__",
-        "__abstractmethods__",
-        "_abc_impl",
-        "__dataclass_params__",
-        "__dataclass_fields__",
-        "__match_args__",
-        "__parameters__",
-        "__orig_bases__",
-        "__classcell__",
-        "__type_params__",
-        "__hash__",
-    ]
-)
-
-
-def _is_generated(name: str, member: Any) -> bool:
-    """Whether Python or a class decorator made this member: its text depends on the version of Python."""
-    if name in _CLASS_NOISE or isinstance(member, types.MemberDescriptorType | types.GetSetDescriptorType):
-        return True
-    function = inspect.unwrap(member) if inspect.isfunction(member) else member
-    return inspect.isfunction(function) and function.__code__.co_filename == "<string>"
-
-
-def _closure(function: Any) -> list[tuple[str, Any]]:
-    found = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            value = cell.cell_contents
-        except ValueError:  # assigned later than the function was made
-            continue
-        # The class that `super()` needs refers back to the method that is described.
-        if name != "__class__":
-            found.append((name, value))
-    return found
-
-
-def _globals(function: Any) -> list[tuple[str, Any]]:
-    scope = function.__globals__
-    names = global_names(function.__code__)
-    return [(n, scope[n]) for n in names if n in scope and scope[n] is not getattr(builtins, n, scope)]
-
-
-def _state(value: Any) -> dict[str, Any]:
-    state = dict(getattr(value, "__dict__", {}))
-    for cls in type(value).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
-                state[name] = getattr(value, name)
-    return state
-
-
-def _wrapped(value: Any) -> list[Any]:
-    # Not `hasattr`: some objects have every attribute that they are asked for.
-    own = getattr(value, "__dict__", {})
-    return [own[attribute] for attribute in _WRAPPED if attribute in own]
 
 
 def _short(text: str) -> str:
@@ -366,37 +290,3 @@ def _short(text: str) -> str:
     if len(text) <= _MAX_TEXT:
         return text
     return f"{text[:80]}… {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
-
-
-def _qualified(value: Any) -> str:
-    module = getattr(value, "__module__", None) or ""
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__name__
-    return f"{module}.{name}" if module else str(name)
-
-
-def _file_of(cls: type) -> str | None:
-    if cls.__module__ == "builtins":
-        return None
-    module = sys.modules.get(cls.__module__)
-    if module is None or cls.__module__ == "__main__":
-        return "__main__"
-    return getattr(module, "__file__", None)
-
-
-@functools.lru_cache(maxsize=1)
-def _library_roots() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    own = str(Path(__file__).resolve().parents[1])
-    roots = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return tuple(os.path.realpath(root) + os.sep for root in (*roots, own))
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_library(filename: str | None) -> bool:
-    """Whether code belongs to an installed library, which is named and not followed."""
-    if filename is None or filename.startswith("<frozen"):
-        return True
-    parts = Path(filename).parts
-    if "site-packages" in parts or "dist-packages" in parts:
-        return True
-    return os.path.realpath(filename).startswith(_library_roots())
