@@ -26,7 +26,7 @@ def timing_section(timing: Timing) -> Markup:
             tag("h4", word, cls="jp-toc-ignore"),
             tag("p", view.timing_sentence(timing), cls="claim"),
             tag("div", grid, cls="wrap"),
-            tag("p", view.timing_caption(timing), cls="meta"),
+            tag("p", view.timing_caption(timing, has_whiskers=True), cls="meta"),
         ]
     )
 

@@ -22,7 +22,7 @@ def escape_markdown(text: Any, limit: int = 800) -> str:
     value = _SPECIAL.sub(r"\\\1", value)
     # A bare address would become a link, and @name would notify somebody.
     value = value.replace("://", ":&#8203;//").replace("@", "&#64;")
-    return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+])", r"\\\1", value))
+    return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", re.sub(r"^([-+])", r"\\\1", value))
 
 
 def code_span(text: Any, limit: int = 600) -> str:

@@ -22,8 +22,8 @@ STATUSES: dict[str, tuple[str, str, Kind]] = {
     "passed": ("✓", "passed", "good"),
     "not_applicable": ("–", "not applicable", "quiet"),
 }
-_EVIDENCE_FIRST = ("workload", "sizes", "family", "result", "argument", "index", "indices", "got", "expected")
-_EVIDENCE_FIRST += ("count", "examples", "pattern")
+_EVIDENCE_FIRST: tuple[str, ...] = ("workload", "sizes", "family", "result", "argument", "index", "indices")
+_EVIDENCE_FIRST += ("got", "expected", "count", "examples", "pattern")
 MAX_WORKLOADS = 60
 MAX_EVIDENCE = 16
 MAX_CHECKS = 40
@@ -317,14 +317,15 @@ def timing_sentence(timing: Timing) -> str:
     return one_line(timing.claim, 400) or f"{figures.time(timing.kernel.median_ms)} median"
 
 
-def timing_caption(timing: Timing) -> str:
-    """Return what was measured and how to read the bars."""
+def timing_caption(timing: Timing, *, has_whiskers: bool = False) -> str:
+    """Return what was measured and how to read the rows."""
     parts = [one_line(timing.workload, 160)] if timing.workload else []
     parts.append(figures.plural(timing.kernel.samples, "sample"))
-    if timing.is_emulation or timing.is_suspect:
-        parts.append("whiskers: 20th to 80th percentile")
-    else:
-        parts.append("ratio: that row’s time over this kernel’s, with its 95 % interval (whiskers)")
+    is_claim = not timing.is_emulation and not timing.is_suspect
+    if is_claim and any(row.ratio is not None for row in timing.baselines):
+        parts.append("ratio: that row’s time over this kernel’s, with its 95 % interval")
+    if has_whiskers:
+        parts.append("whiskers: that interval" if is_claim else "whiskers: 20th to 80th percentile")
     return "; ".join(parts)
 
 
