@@ -136,7 +136,9 @@ def test_ordinary_text_is_left_alone(text):
 def test_a_cut_text_keeps_its_beginning(text, limit):
     cut = cap(text, limit, "the log")
 
-    if cut != clean(text):
+    assert clean(cut) == cut
+    # A terminal sequence that the cut splits may leave its number behind.
+    if cut != clean(text) and not {"\x1b", "\x9b"} & set(text):
         head, _, note = cut.rpartition("\n")
         assert clean(text).startswith(head)
         assert len(head) <= limit
