@@ -5,7 +5,7 @@
 //! when packs > 4096 or not aligned(x, 16):
 //!     layer_norm_long<T><<<M, 512>>>(x, weight, bias, y, N, eps)
 //! when packs > 2048:
-//!     layer_norm_block<T, 512, 8><<<M, 512>>>(x, weight, bias, y, N, eps)
+//!     layer_norm_block<T, 1024, 4><<<M, 1024>>>(x, weight, bias, y, N, eps)
 //! when packs > 1024:
 //!     layer_norm_block<T, 512, 4><<<M, 512>>>(x, weight, bias, y, N, eps)
 //! when packs > 512:
@@ -119,7 +119,8 @@ struct Affine {
         const Pack<T> b = load(bias, i, N, is_bias_aligned);
 #pragma unroll
         for (int k = 0; k < Pack<T>::size; ++k) {
-            const A v = ((widen(pack.at[k]) - mean) - rest) * scale;
+            // A scale of 0 says that the variance overflowed; the difference may have done so too, and inf * 0 is NaN.
+            const A v = scale == A(0) ? A(0) : ((widen(pack.at[k]) - mean) - rest) * scale;
             narrow(pack.at[k], v * widen(w.at[k]) + widen(b.at[k]));
         }
     }
@@ -139,12 +140,14 @@ struct Row {
         for (int p = 0; p < PACKS; ++p) packs[p] = load(row, first + p * LANES * V, N, true);
     }
 
-    __device__ __forceinline__ A sum() const {
+    // Every term is divided, not the sum, which might overflow.
+    __device__ __forceinline__ A mean(int N) const {
+        const A part = A(1) / A(N);
         A s = 0;
 #pragma unroll
         for (int p = 0; p < PACKS; ++p)
 #pragma unroll
-            for (int k = 0; k < V; ++k) s += widen(packs[p].at[k]);
+            for (int k = 0; k < V; ++k) s += widen(packs[p].at[k]) * part;
         return s;
     }
 
@@ -174,7 +177,7 @@ struct Row {
 // large beside the spread.
 template <typename A>
 __device__ __forceinline__ A scale_of(A squares, A rest, int N, double eps) {
-    const A variance = squares / A(N) - rest * rest;
+    const A variance = isinf(squares) ? squares : squares / A(N) - rest * rest;
     // A comparison and not fmax: NaN stays NaN.
     return A(1) / sqrt((variance < A(0) ? A(0) : variance) + A(eps));
 }
@@ -192,7 +195,7 @@ __global__ void __launch_bounds__(128)
     y += row < M ? row * N : 0;
     Row<T, LANES, PACKS> cached;
     cached.read(x, threadIdx.x % LANES, length);
-    const A mean = sum_lanes<LANES>(cached.sum()) / A(N);
+    const A mean = sum_lanes<LANES>(cached.mean(N));
     A rest, squares;
     cached.differences(mean, length, rest, squares);
     rest = sum_lanes<LANES>(rest) / A(N);
@@ -203,7 +206,7 @@ __global__ void __launch_bounds__(128)
 
 // Middle rows: one block a row.
 template <typename T, int THREADS, int PACKS>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, THREADS < 768 ? 768 / THREADS : 1)
     layer_norm_block(const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias, T* __restrict__ y,
                      int N, double eps) {
     using A = typename Wide<T>::type;
@@ -212,7 +215,7 @@ __global__ void __launch_bounds__(THREADS)
     y += static_cast<long long>(blockIdx.x) * N;
     Row<T, THREADS, PACKS> cached;
     cached.read(x, threadIdx.x, N);
-    const A mean = sum_block<THREADS / 32>(cached.sum(), slots[0]) / A(N);
+    const A mean = sum_block<THREADS / 32>(cached.mean(N), slots[0]);
     A rest, squares;
     cached.differences(mean, N, rest, squares);
     rest = sum_block<THREADS / 32>(rest, slots[1]) / A(N);

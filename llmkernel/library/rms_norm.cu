@@ -5,7 +5,7 @@
 //! when packs > 4096 or not aligned(x, 16):
 //!     rms_norm_long<T><<<M, 512>>>(x, weight, y, N, eps)
 //! when packs > 2048:
-//!     rms_norm_block<T, 512, 8><<<M, 512>>>(x, weight, y, N, eps)
+//!     rms_norm_block<T, 1024, 4><<<M, 1024>>>(x, weight, y, N, eps)
 //! when packs > 1024:
 //!     rms_norm_block<T, 512, 4><<<M, 512>>>(x, weight, y, N, eps)
 //! when packs > 512:
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(128) rms_norm_warp(const T* __restrict__ x, co
 
 // Middle rows: one block a row.
 template <typename T, int THREADS, int PACKS>
-__global__ void __launch_bounds__(THREADS) rms_norm_block(const T* __restrict__ x, const T* __restrict__ weight,
+__global__ void __launch_bounds__(THREADS, 1024 / THREADS) rms_norm_block(const T* __restrict__ x, const T* __restrict__ weight,
                                                           T* __restrict__ y, int N, double eps) {
     using A = typename Wide<T>::type;
     __shared__ A slots[THREADS / 32];

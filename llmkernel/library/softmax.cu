@@ -5,7 +5,7 @@
 //! when packs > 4096 or not aligned(x, 16):
 //!     softmax_long<T><<<M, 512>>>(x, y, N)
 //! when packs > 2048:
-//!     softmax_block<T, 512, 8><<<M, 512>>>(x, y, N)
+//!     softmax_block<T, 1024, 4><<<M, 1024>>>(x, y, N)
 //! when packs > 1024:
 //!     softmax_block<T, 512, 4><<<M, 512>>>(x, y, N)
 //! when packs > 512:
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(128) softmax_warp(const T* __restrict__ x, T* 
 
 // Middle rows: one block a row.
 template <typename T, int THREADS, int PACKS>
-__global__ void __launch_bounds__(THREADS) softmax_block(const T* __restrict__ x, T* __restrict__ y, int N) {
+__global__ void __launch_bounds__(THREADS, 1024 / THREADS) softmax_block(const T* __restrict__ x, T* __restrict__ y, int N) {
     using A = typename Wide<T>::type;
     __shared__ A slots[2][THREADS / 32];
     x += static_cast<long long>(blockIdx.x) * N;
