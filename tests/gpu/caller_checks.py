@@ -143,7 +143,7 @@ def threads(device):
     import torch
 
     scale = torch_caller(device, candidates.SCALE, ["float32", "float32"])
-    wrong = []
+    right = []
 
     def work(k):
         x = torch.full((500,), float(k), device="cuda")
@@ -151,15 +151,15 @@ def threads(device):
             for _ in range(300):
                 y = scale(x, 2.0)
             torch.cuda.current_stream().synchronize()
-            if not (y == 2 * k).all().item():
-                wrong.append(k)
+            if (y == 2 * k).all().item():
+                right.append(k)
 
     workers = [threading.Thread(target=work, args=(k,)) for k in range(8)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert not wrong, wrong
+    assert sorted(right) == list(range(8)), right
     return {}
 
 
