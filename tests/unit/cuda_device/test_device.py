@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from llmkernel.devices.base import ExecutionOptions, Image, Module
-from llmkernel.devices.cuda import compiler
+from llmkernel.devices.cuda import compiler, toolchain
+from llmkernel.devices.cuda import device as device_module
 from llmkernel.devices.cuda.device import CudaDevice, Handle
 from llmkernel.devices.plan import Buffer, KernelLaunch, LaunchPlan, PointerArgument, ScalarArgument
-from llmkernel.errors import DeviceError, LaunchError
+from llmkernel.errors import DeviceError, DeviceUnavailableError, LaunchError
 
 SOURCE = """
 extern "C" __global__ void add_one(const float* x, float* y, int n) { for (int i = 0; i < n; i++) y[i] = x[i] + 1; }
@@ -193,3 +194,41 @@ def test_occupancy_is_of_the_launch(device, module):
         device.driver, module.handle.loaded, module.handle.compiled.binary
     )
     assert device.occupancy(module, add_one_plan(4))["add_one"].occupancy == 1.0
+
+
+@pytest.mark.parametrize(
+    ("lacking", "text"),
+    [
+        ("driver", "No NVIDIA driver was found"),
+        ("gpu", "shows no GPU"),
+        ("cupy", "CuPy is not installed"),
+        ("nvrtc", "NVRTC"),
+        ("newer driver", "update the driver"),
+    ],
+)
+def test_what_is_lacking_is_one_sentence_with_the_next_step(driver, monkeypatch, lacking, text):
+    if lacking == "driver":
+        monkeypatch.setattr(device_module, "load_driver", lambda: None)
+    elif lacking == "gpu":
+        monkeypatch.setattr(driver, "device_count", lambda: 0)
+    elif lacking == "cupy":
+        monkeypatch.setattr(device_module.importlib.util, "find_spec", lambda _: None)
+    elif lacking == "nvrtc":
+        monkeypatch.setattr(toolchain, "nvrtc_version", lambda: None)
+    else:
+        monkeypatch.setattr(toolchain, "nvrtc_version", lambda: (14, 0))
+    reason = CudaDevice.unavailable_reason()
+    assert text in reason
+    assert "\n" not in reason
+    assert ":" in reason
+    with pytest.raises(DeviceUnavailableError, match=text):
+        CudaDevice()
+
+
+def test_the_device_of_this_machine_is_found_without_a_context():
+    reason = CudaDevice.unavailable_reason()
+    assert reason is None or isinstance(reason, str)
+
+
+def test_the_second_gpu_is_another_device(driver):
+    assert CudaDevice(1).limits().name == "Fake GPU 1"
