@@ -10,10 +10,18 @@ from pathlib import Path
 import platformdirs
 
 
-@cache
 def cache_directory() -> Path:
-    """Return a directory that this process can write to and execute from, private to the user."""
-    wanted = Path(platformdirs.user_cache_dir("llmkernel")) / "cpu"
+    """Return a directory that this process can write to, private to the user.
+
+    `LLMKERNEL_CACHE_DIR` says where; else it is in the user's cache directory, or in the temporary one where that
+    cannot be written.
+    """
+    base = os.environ.get("LLMKERNEL_CACHE_DIR") or platformdirs.user_cache_dir("llmkernel", appauthor=False)
+    return _usable(Path(base) / "cpu")
+
+
+@cache
+def _usable(wanted: Path) -> Path:
     fallback = Path(tempfile.gettempdir()) / f"llmkernel-cpu-{os.getuid()}"
     for directory in (wanted, fallback):
         if _is_usable(directory):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from llmkernel.devices.base import ExecutionOptions
+from llmkernel.errors import CompileError
 
 from .support import DEVICE, image_of, make_plan, results, run
 
@@ -127,31 +128,69 @@ def test_device_variables_start_fresh_in_every_execution_and_live_through_execut
     assert values(runs) == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "cxx"),
-    [
-        ("int32", "int"),
-        ("uint32", "unsigned"),
-        ("uint64", "unsigned long long"),
-        ("float32", "float"),
-        ("float64", "double"),
-    ],
-)
-def test_atomic_add_min_max_exchange(dtype: str, cxx: str) -> None:
+ADDABLE = {
+    "int32": "int",
+    "uint32": "unsigned",
+    "uint64": "uint64_t",
+    "float32": "float",
+    "float64": "double",
+}
+
+
+@pytest.mark.parametrize("dtype", ADDABLE)
+def test_atomic_add(dtype: str) -> None:
+    source = f"""
+    __global__ void tally(const {ADDABLE[dtype]}* x, {ADDABLE[dtype]}* out, int n) {{
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) atomicAdd(out, x[i]);
+    }}"""
+    x = RANDOM.integers(1, 100, 5000).astype(dtype)
+    _, out = results(source, "tally", 20, 256, x, np.zeros(1, dtype), np.int32(5000))
+    assert out[0] == x.sum()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_atomic_min_max_exchange_and_compare(dtype: str) -> None:
+    cxx = {"int32": "int", "uint32": "unsigned", "int64": "long long", "uint64": "unsigned long long"}[dtype]
+    swapped = cxx if dtype != "int64" else "unsigned long long"
     source = f"""
     __global__ void tally(const {cxx}* x, {cxx}* out, int n) {{
       int i = blockIdx.x * blockDim.x + threadIdx.x;
       if (i >= n) return;
-      atomicAdd(&out[0], x[i]);
-      atomicMin(&out[1], x[i]);
-      atomicMax(&out[2], x[i]);
-      if (i == 7) atomicExch(&out[3], x[i]);
-      {cxx} seen = out[4], expected;
-      do {{ expected = seen; seen = atomicCAS(&out[4], expected, ({cxx})(expected + 2)); }} while (seen != expected);
+      atomicMin(&out[0], x[i]);
+      atomicMax(&out[1], x[i]);
+      {swapped}* target = ({swapped}*)&out[2];
+      if (i == 7) atomicExch(target, ({swapped})x[i]);
+      {swapped} seen = target[1], expected;
+      do {{ expected = seen; seen = atomicCAS(&target[1], expected, expected + 2); }} while (seen != expected);
     }}"""
     x = RANDOM.integers(1, 100, 5000).astype(dtype)
-    _, out = results(source, "tally", 20, 256, x, np.array([0, 1000, 0, 0, 0], dtype), np.int32(5000))
-    assert list(out) == [x.sum(), x.min(), x.max(), x[7], 10000]
+    _, out = results(source, "tally", 20, 256, x, np.array([1000, 0, 0, 0], dtype), np.int32(5000))
+    assert list(out) == [x.min(), x.max(), x[7], 10000]
+
+
+def test_atomics_that_cuda_does_not_have_do_not_compile() -> None:
+    for call in (
+        "atomicMax((float*)x, 1.0f)",
+        "atomicCAS((double*)x, 0.0, 1.0)",
+        "atomicAdd((long long*)x, 1ll)",
+    ):
+        with pytest.raises(CompileError):
+            DEVICE.compile(f"__global__ void k(void* x) {{ {call}; }}", ["k"])
+
+
+def test_a_float_maximum_by_comparing_bits() -> None:
+    source = """
+    __device__ float atomic_max(float* address, float value) {
+      int* bits = (int*)address; int old = *bits, expected;
+      do { expected = old; old = atomicCAS(bits, expected, __float_as_int(fmaxf(value, __int_as_float(expected)))); }
+      while (old != expected);
+      return __int_as_float(old);
+    }
+    __global__ void k(const float* x, float* out) { atomic_max(out, x[blockIdx.x * blockDim.x + threadIdx.x]); }"""
+    x = RANDOM.normal(size=1024).astype(np.float32)
+    _, out = results(source, "k", 8, 128, x, np.full(1, -np.inf, np.float32))
+    assert out[0] == x.max()
 
 
 def test_atomic_bits_and_wrapping_counters() -> None:
@@ -312,7 +351,7 @@ def test_shared_memory_in_every_spelling() -> None:
     struct Cell { float v; __device__ Cell() {} };
     namespace tools {
     __shared__ alignas(64) float in_namespace[32];
-    extern __shared__ alignas(8) float whole[];
+    extern __shared__ float whole[];
     }
     template <typename T> struct Storage {
       __device__ T* get() { extern __shared__ __align__(16) unsigned char m[]; return (T*)m; }

@@ -167,7 +167,7 @@ def test_wmma(kind: str, layout: str) -> None:
     source = f"""
     #include <mma.h>
     using namespace nvcuda;
-    typedef typename wmma::fragment<wmma::matrix_a, 16, 16, {k}, {kind}, wmma::row_major>::element_type E;
+    typedef typename wmma::fragment<wmma::matrix_a, 16, 16, {k}, {kind}, wmma::row_major>::storage_element_type E;
     __global__ void product(const E* a, const E* b, float* c, int n) {{
       wmma::fragment<wmma::matrix_a, 16, 16, {k}, {kind}, wmma::row_major> fa;
       wmma::fragment<wmma::matrix_b, 16, 16, {k}, {kind}, wmma::{layout}> fb;

@@ -87,12 +87,12 @@ struct IsColumnMajor<col_major> {
 
 template <class Use, int M, int N, int K, class T, class Layout = void>
 struct fragment {
-    using element_type = typename detail::Element<T>::stored;
-    using storage_element_type = element_type;
+    using element_type = T;
+    using storage_element_type = typename detail::Element<T>::stored;
     static constexpr int rows = detail::Shape<Use, M, N, K>::rows, columns = detail::Shape<Use, M, N, K>::columns;
     static constexpr int num_elements = rows * columns / 32;
     static constexpr int num_storage_elements = num_elements;
-    element_type x[num_elements];
+    storage_element_type x[num_elements];
 
     static CPU_DEVICE_INLINE int position(int i) { return (int)cpu_device_thread->lane * num_elements + i; }
     static CPU_DEVICE_INLINE size_t offset(int i, unsigned stride, bool is_column_major) {
@@ -138,14 +138,14 @@ CPU_DEVICE_INLINE void mma_sync(fragment<accumulator, M, N, K, D>& d, const frag
     using FragmentB = fragment<matrix_b, M, N, K, B, LayoutB>;
     using FragmentD = fragment<accumulator, M, N, K, D>;
     struct Operands {
-        const typename FragmentA::element_type* a;
-        const typename FragmentB::element_type* b;
+        const typename FragmentA::storage_element_type* a;
+        const typename FragmentB::storage_element_type* b;
     };
     // Every lane shows the others where its elements are; they stay in place until all have read them.
     const Operands mine = {a.x, b.x};
     cpu_device_collective(0xffffffffu, cpu_device::Collective::gather, (cpu_device::u64)&mine, 0, line);
     const cpu_device::u64* lanes = cpu_device_gathered();
-    typename FragmentD::element_type result[FragmentD::num_elements];
+    typename FragmentD::storage_element_type result[FragmentD::num_elements];
     for (int i = 0; i < FragmentD::num_elements; i++) {
         const int row = d.position(i) / N, column = d.position(i) % N;
         typename detail::Sum<D>::type sum = c.x[i];

@@ -65,65 +65,87 @@ CPU_DEVICE_INLINE void yield_if_zero(T value) {
 
 }  // namespace cpu_device
 
-#define CPU_DEVICE_ATOMIC_SPELLINGS(name)                                                      \
-    template <class T>                                                                         \
-    CPU_DEVICE_INLINE T name##_block(T* address, cpu_device::same_t<T> value) {                \
-        return name(address, value);                                                           \
-    }                                                                                          \
-    template <class T>                                                                         \
-    CPU_DEVICE_INLINE T name##_system(T* address, cpu_device::same_t<T> value) {               \
-        return name(address, value);                                                           \
-    }
-#define CPU_DEVICE_ATOMIC(name, expression)                                                    \
-    template <class T>                                                                         \
-    CPU_DEVICE_INLINE T name(T* address, cpu_device::same_t<T> value) {                        \
-        return cpu_device::read_modify_write(address, [=](T old) -> T { return expression; }); \
-    }                                                                                          \
-    CPU_DEVICE_ATOMIC_SPELLINGS(name)
+namespace cpu_device {
 
-CPU_DEVICE_ATOMIC(atomicSub, old - value)
-CPU_DEVICE_ATOMIC(atomicMin, old < value ? old : value)
-CPU_DEVICE_ATOMIC(atomicMax, old > value ? old : value)
-CPU_DEVICE_ATOMIC(atomicAnd, old & value)
-CPU_DEVICE_ATOMIC(atomicXor, old ^ value)
-CPU_DEVICE_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
-CPU_DEVICE_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
+template <class T, class... Types>
+struct IsOneOf {
+    static constexpr bool value = false;
+};
+template <class T, class... Rest>
+struct IsOneOf<T, T, Rest...> {
+    static constexpr bool value = true;
+};
+template <class T, class First, class... Rest>
+struct IsOneOf<T, First, Rest...> : IsOneOf<T, Rest...> {};
+
+// The types for which CUDA has each function. The 16-bit types are declared in their own headers.
+template <class T>
+struct IsNarrow {
+    static constexpr bool value = false;
+};
+template <class T>
+using if_addable = typename EnableIf<
+    IsOneOf<T, int, unsigned, unsigned long long, float, double>::value || IsNarrow<T>::value, T>::type;
+template <class T>
+using if_integer = typename EnableIf<IsOneOf<T, int, unsigned, unsigned long long>::value, T>::type;
+template <class T>
+using if_ordered = typename EnableIf<IsOneOf<T, int, unsigned, long long, unsigned long long>::value, T>::type;
+template <class T>
+using if_exchangeable = typename EnableIf<IsOneOf<T, int, unsigned, unsigned long long, float>::value, T>::type;
+template <class T>
+using if_comparable =
+    typename EnableIf<IsOneOf<T, int, unsigned, unsigned long long, unsigned short>::value, T>::type;
+template <class T>
+using if_subtractable = typename EnableIf<IsOneOf<T, int, unsigned>::value, T>::type;
+template <class T>
+using if_counter = typename EnableIf<IsOneOf<T, unsigned>::value, T>::type;
+
+}  // namespace cpu_device
+
+// Each function as it is, and with the scopes that have no meaning here.
+#define CPU_DEVICE_ATOMIC(name, condition, expression, after)                                         \
+    template <class T>                                                                                \
+    CPU_DEVICE_INLINE cpu_device::condition<T> name(T* address, cpu_device::same_t<T> value) {        \
+        const T result = cpu_device::read_modify_write(address, [=](T old) -> T { return expression; }); \
+        after;                                                                                        \
+        return result;                                                                                \
+    }                                                                                                 \
+    template <class T>                                                                                \
+    CPU_DEVICE_INLINE cpu_device::condition<T> name##_block(T* address, cpu_device::same_t<T> value) { \
+        return name(address, value);                                                                  \
+    }                                                                                                 \
+    template <class T>                                                                                \
+    CPU_DEVICE_INLINE cpu_device::condition<T> name##_system(T* address, cpu_device::same_t<T> value) { \
+        return name(address, value);                                                                  \
+    }
 
 // These three are what spin loops are made of: atomicAdd(p, 0), atomicOr(p, 0), atomicExch(lock, 1).
-template <class T>
-CPU_DEVICE_INLINE T atomicAdd(T* address, cpu_device::same_t<T> value) {
-    const T old = cpu_device::read_modify_write(address, [=](T before) -> T { return before + value; });
-    cpu_device::yield_if_zero(value);
-    return old;
-}
-template <class T>
-CPU_DEVICE_INLINE T atomicOr(T* address, cpu_device::same_t<T> value) {
-    const T old = cpu_device::read_modify_write(address, [=](T before) -> T { return before | value; });
-    cpu_device::yield_if_zero(value);
-    return old;
-}
-template <class T>
-CPU_DEVICE_INLINE T atomicExch(T* address, cpu_device::same_t<T> value) {
-    const T old = cpu_device::read_modify_write(address, [=](T) -> T { return value; });
-    cpu_device::yield_if_unchanged<T>(old, value);
-    return old;
-}
-CPU_DEVICE_ATOMIC_SPELLINGS(atomicAdd)
-CPU_DEVICE_ATOMIC_SPELLINGS(atomicOr)
-CPU_DEVICE_ATOMIC_SPELLINGS(atomicExch)
+CPU_DEVICE_ATOMIC(atomicAdd, if_addable, old + value, cpu_device::yield_if_zero(value))
+CPU_DEVICE_ATOMIC(atomicOr, if_integer, old | value, cpu_device::yield_if_zero(value))
+CPU_DEVICE_ATOMIC(atomicExch, if_exchangeable, (void(old), value), cpu_device::yield_if_unchanged<T>(result, value))
+CPU_DEVICE_ATOMIC(atomicSub, if_subtractable, old - value, )
+CPU_DEVICE_ATOMIC(atomicMin, if_ordered, old < value ? old : value, )
+CPU_DEVICE_ATOMIC(atomicMax, if_ordered, old > value ? old : value, )
+CPU_DEVICE_ATOMIC(atomicAnd, if_integer, old & value, )
+CPU_DEVICE_ATOMIC(atomicXor, if_integer, old ^ value, )
+CPU_DEVICE_ATOMIC(atomicInc, if_counter, old >= value ? 0 : old + 1, )
+CPU_DEVICE_ATOMIC(atomicDec, if_counter, old == 0 || old > value ? value : old - 1, )
 
 template <class T>
-CPU_DEVICE_INLINE T atomicCAS(T* address, cpu_device::same_t<T> compare, cpu_device::same_t<T> value) {
-    const T old = cpu_device::read_modify_write(
-        address, [=](T before) -> T { return __builtin_memcmp(&before, &compare, sizeof(T)) ? before : value; });
-    if (__builtin_memcmp(&old, &compare, sizeof(T))) cpu_device_yield();
+CPU_DEVICE_INLINE cpu_device::if_comparable<T> atomicCAS(T* address, cpu_device::same_t<T> compare,
+                                                         cpu_device::same_t<T> value) {
+    const T old =
+        cpu_device::read_modify_write(address, [=](T before) -> T { return before == compare ? value : before; });
+    if (old != compare) cpu_device_yield();
     return old;
 }
 template <class T>
-CPU_DEVICE_INLINE T atomicCAS_block(T* address, cpu_device::same_t<T> compare, cpu_device::same_t<T> value) {
+CPU_DEVICE_INLINE cpu_device::if_comparable<T> atomicCAS_block(T* address, cpu_device::same_t<T> compare,
+                                                               cpu_device::same_t<T> value) {
     return atomicCAS(address, compare, value);
 }
 template <class T>
-CPU_DEVICE_INLINE T atomicCAS_system(T* address, cpu_device::same_t<T> compare, cpu_device::same_t<T> value) {
+CPU_DEVICE_INLINE cpu_device::if_comparable<T> atomicCAS_system(T* address, cpu_device::same_t<T> compare,
+                                                                cpu_device::same_t<T> value) {
     return atomicCAS(address, compare, value);
 }

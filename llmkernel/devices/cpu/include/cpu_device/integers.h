@@ -1,18 +1,19 @@
-// <stdint.h> and <stddef.h>, from the compiler's own macros.
+// <stdint.h>, <stddef.h> and <limits.h>.
 #pragma once
 
-typedef __INT8_TYPE__ int8_t;
-typedef __INT16_TYPE__ int16_t;
-typedef __INT32_TYPE__ int32_t;
-typedef __INT64_TYPE__ int64_t;
-typedef __UINT8_TYPE__ uint8_t;
-typedef __UINT16_TYPE__ uint16_t;
-typedef __UINT32_TYPE__ uint32_t;
-typedef __UINT64_TYPE__ uint64_t;
-typedef __INTPTR_TYPE__ intptr_t;
-typedef __UINTPTR_TYPE__ uintptr_t;
-typedef __INTMAX_TYPE__ intmax_t;
-typedef __UINTMAX_TYPE__ uintmax_t;
+// As with NVRTC, 64 bits are a long long: CUDA's functions are overloaded for that and not for long.
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+typedef int64_t intptr_t;
+typedef uint64_t uintptr_t;
+typedef int64_t intmax_t;
+typedef uint64_t uintmax_t;
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
 typedef int8_t int_least8_t;
@@ -42,10 +43,10 @@ typedef unsigned long ulong;
 #define INT32_MIN (-2147483647 - 1)
 #define INT32_MAX 2147483647
 #define UINT32_MAX 4294967295u
-#define INT64_MIN (-9223372036854775807l - 1)
-#define INT64_MAX 9223372036854775807l
-#define UINT64_MAX 18446744073709551615ul
-#define SIZE_MAX UINT64_MAX
+#define INT64_MIN (-9223372036854775807ll - 1)
+#define INT64_MAX 9223372036854775807ll
+#define UINT64_MAX 18446744073709551615ull
+#define SIZE_MAX 18446744073709551615ul
 #define UINTPTR_MAX UINT64_MAX
 #define CHAR_BIT 8
 #define SCHAR_MIN INT8_MIN
@@ -59,9 +60,9 @@ typedef unsigned long ulong;
 #define INT_MIN INT32_MIN
 #define INT_MAX INT32_MAX
 #define UINT_MAX UINT32_MAX
-#define LONG_MIN INT64_MIN
-#define LONG_MAX INT64_MAX
-#define ULONG_MAX UINT64_MAX
+#define LONG_MIN (-9223372036854775807l - 1)
+#define LONG_MAX 9223372036854775807l
+#define ULONG_MAX 18446744073709551615ul
 #define LLONG_MIN (-9223372036854775807ll - 1)
 #define LLONG_MAX 9223372036854775807ll
 #define ULLONG_MAX 18446744073709551615ull
