@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmkernel.display import view
+from llmkernel.display import timing_rows
 from llmkernel.display.markup import Markup, join, tag
 from llmkernel.evaluation.report import Timing
 
@@ -11,7 +11,7 @@ MAX_ROWS = 24
 
 def timing_section(timing: Timing) -> Markup:
     """Return claim, bars and figures; emulation and suspect timings carry their word in the heading."""
-    rows = view.timing_rows(timing)
+    rows = timing_rows.timing_rows(timing)
     shown = rows[:MAX_ROWS]
     full = max((max(r.median_ms, r.high_ms) for r in shown), default=0.0) or 1.0
     has_ratio = any(r.ratio for r in shown)
@@ -19,19 +19,19 @@ def timing_section(timing: Timing) -> Markup:
     classes = [None, "num", "num opt", "num"]
     head = [tag("th", text, scope="col", cls=cls) for text, cls in zip(headers, classes, strict=False)]
     body = [_row(row, full, has_ratio=has_ratio) for row in shown]
-    word = view.timing_title(timing)
+    word = timing_rows.timing_title(timing)
     grid = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), cls="tm", aria_label=word)
     return join(
         [
             tag("h4", word, cls="jp-toc-ignore"),
-            tag("p", view.timing_sentence(timing), cls="claim"),
+            tag("p", timing_rows.timing_sentence(timing), cls="claim"),
             tag("div", grid, cls="wrap"),
-            tag("p", view.timing_caption(timing, has_whiskers=True), cls="meta"),
+            tag("p", timing_rows.timing_caption(timing, has_whiskers=True), cls="meta"),
         ]
     )
 
 
-def _row(row: view.TimingRow, full: float, *, has_ratio: bool) -> Markup:
+def _row(row: timing_rows.TimingRow, full: float, *, has_ratio: bool) -> Markup:
     note = tag("span", f" – {row.note}", cls="mut") if row.note else None
     ratio = tag("td", row.ratio or "–", cls="num ratio") if has_ratio else None
     return tag(
@@ -44,7 +44,7 @@ def _row(row: view.TimingRow, full: float, *, has_ratio: bool) -> Markup:
     )
 
 
-def _bar(row: view.TimingRow, full: float) -> Markup:
+def _bar(row: timing_rows.TimingRow, full: float) -> Markup:
     """Return a bar whose length is the median; the figures stand in the cells beside it."""
     fill = tag("div", cls="fill", style=f"width:{_percent(row.median_ms, full)}%")
     whisker = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmkernel.display import figures, view
+from llmkernel.display import figures, timing_rows, view
 from llmkernel.display.clean import one_line
 from llmkernel.display.html_page import details, frame
 from llmkernel.display.markup import join, tag
@@ -30,7 +30,7 @@ def repr_html_for_kernel(
     verdict = view.verdict(report)
     symbol = tag("span", verdict.symbol, aria_hidden="true")
     mark = tag("span", symbol, " ", tag("strong", verdict.word), cls="v")
-    timing = tag("p", view.timing_sentence(report.timing), cls="lead") if report.timing else None
+    timing = tag("p", timing_rows.timing_sentence(report.timing), cls="lead") if report.timing else None
     notes = [tag("p", tag("strong", "Note: "), text, cls="lead") for text in view.notices(report)]
     head = tag(
         "div",
@@ -53,5 +53,5 @@ def repr_text_for_kernel(*, name: str, signature: str, report: Report) -> str:
     verdict = view.verdict(report)
     lines = [f"<{one_line(name, 80)}: {verdict.symbol} {verdict.word}; {one_line(signature, 400)}>"]
     if report.timing is not None:
-        lines.append(f"  {view.timing_sentence(report.timing)}")
+        lines.append(f"  {timing_rows.timing_sentence(report.timing)}")
     return "\n".join(lines)

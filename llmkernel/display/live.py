@@ -63,6 +63,7 @@ class LiveOutput:
         self._shown_at: float | None = None
         self._is_pending = False
         self._is_closed = False
+        self._is_broken = False
         self._ended = threading.Event()
         self._is_ticking = is_ticking and self._surface.is_live
         self._ticker: threading.Thread | None = None
@@ -138,12 +139,16 @@ class LiveOutput:
 
     def _refresh(self) -> None:
         now = self._clock()
-        if not self._is_pending or not self._surface.is_live:
+        if not self._is_pending or self._is_broken or not self._surface.is_live:
             return
         if self._shown_at is not None and now - self._shown_at < MIN_INTERVAL_SECONDS:
             return
         self._shown_at, self._is_pending = now, False
-        self._surface.update(live_bundle(self._state, now))
+        try:
+            self._surface.update(live_bundle(self._state, now))
+        except Exception as error:  # noqa: BLE001 - what is shown on the way must never end a synthesis
+            self._is_broken = True
+            sys.stderr.write(f"llmkernel: the live output stopped: {type(error).__name__}: {error}\n")
 
     def _close(self, bundle: dict[str, Any]) -> None:
         with self._lock:
@@ -159,8 +164,4 @@ class LiveOutput:
     def _tick_until_end(self) -> None:
         self._surface.enter_thread()
         while not self._ended.wait(_TICK_SECONDS):
-            try:
-                self.tick()
-            except Exception as error:  # noqa: BLE001 - a refresh must never end a synthesis
-                sys.stderr.write(f"llmkernel: the live output stopped: {type(error).__name__}\n")
-                return
+            self.tick()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from llmkernel.display import view
+from llmkernel.display import timing_rows, view
 from llmkernel.display.attempts import attempt_verdict
 from llmkernel.display.clean import cap, one_line
 from llmkernel.display.page import RECORD_FILE, SOURCE_FILE, Page, byline, key_figures, provenance
@@ -93,7 +93,7 @@ def _timing(report: Report) -> list[str]:
     timing = report.timing
     if timing is None:
         return []
-    rows = view.timing_rows(timing)[:24]
+    rows = timing_rows.timing_rows(timing)[:24]
     has_ratio = any(row.ratio for row in rows)
     body = []
     for row in rows:
@@ -103,10 +103,10 @@ def _timing(report: Report) -> list[str]:
     headers = ["What was timed", "Median", "20–80 %", *(["Ratio"] if has_ratio else [])]
     grid = table(headers, body, (1, 2, 3))
     return [
-        f"#### {view.timing_title(timing)}",
-        escape_markdown(view.timing_sentence(timing)),
+        f"#### {timing_rows.timing_title(timing)}",
+        escape_markdown(timing_rows.timing_sentence(timing)),
         grid,
-        escape_markdown(view.timing_caption(timing)),
+        escape_markdown(timing_rows.timing_caption(timing)),
     ]
 
 

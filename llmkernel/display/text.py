@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from llmkernel.display import view
+from llmkernel.display import timing_rows, view
 from llmkernel.display.clean import cap, display_width, one_line
 from llmkernel.display.page import RECORD_FILE, Page, byline, provenance
 from llmkernel.evaluation.report import Report
@@ -169,7 +169,7 @@ def _timing(report: Report, width: int) -> list[str]:
     timing = report.timing
     if timing is None:
         return []
-    rows = view.timing_rows(timing)[:24]
+    rows = timing_rows.timing_rows(timing)[:24]
     table = [[row.label + (", best" if row.kind == "best" else ""), row.time, row.ratio] for row in rows]
     if not any(row.ratio for row in rows):
         table = [cells[:2] for cells in table]
@@ -180,9 +180,9 @@ def _timing(report: Report, width: int) -> list[str]:
         for row, cells in zip(rows, table, strict=True):
             length = max(1, round(room * min(row.median_ms / full, 1.0)))
             cells.append(("┄" if row.kind == "limit" else "█") * length)
-    lines = [view.timing_title(timing), *wrap(view.timing_sentence(timing), width, "  ")]
+    lines = [timing_rows.timing_title(timing), *wrap(timing_rows.timing_sentence(timing), width, "  ")]
     lines += format_table(table, width=width, align_right=(1,), indent="  ").split("\n")
-    return lines + wrap(view.timing_caption(timing), width, "  ")
+    return lines + wrap(timing_rows.timing_caption(timing), width, "  ")
 
 
 def _checks(report: Report, width: int, *, is_colour: bool) -> list[str]:

@@ -134,6 +134,24 @@ def test_the_end_replaces_everything_whatever_was_pending(live, clock, surface):
     assert len(surface.updates) == 1
 
 
+def test_a_display_that_breaks_does_not_end_the_synthesis(clock, capsys):
+    class Broken(Recorder):
+        def update(self, bundle):
+            self.updates.append(bundle)
+            raise OSError("no connection")
+
+    surface = Broken()
+    with LiveOutput("softmax", surface=surface, clock=clock, is_ticking=False) as live:
+        for _ in range(5):
+            clock.now += 1
+            live(PROMPT)
+        live.finish(report_bundle(ex.PASSED))
+
+    assert len(surface.updates) == 1
+    assert len(surface.closed) == 1
+    assert capsys.readouterr().err == "llmkernel: the live output stopped: OSError: no connection\n"
+
+
 def test_checks_turn_up_one_by_one(live, clock, surface):
     live(PROMPT)
     live(StageStarted("full", "14 sizes"))
