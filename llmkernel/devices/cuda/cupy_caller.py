@@ -8,7 +8,14 @@ import numpy as np
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument
 from llmkernel.candidate.domain import VerifiedArgument, VerifiedDomain
-from llmkernel.devices.cuda.refusal import alignment_class, check_count, refuse, scalar_key, scalar_value
+from llmkernel.devices.cuda.refusal import (
+    alignment_class,
+    check_count,
+    check_overlap,
+    refuse,
+    scalar_key,
+    scalar_value,
+)
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall
 from llmkernel.errors import BindingError
 from llmkernel.problem.dtypes import DTYPES
@@ -41,6 +48,9 @@ class CupyCaller:
                 is_strided = isinstance(spec, ArraySpec) and spec.is_strided
                 check = (DTYPES[argument.dtype].numpy, is_strided, argument.name in facts)
             self._checks.append((argument, check))
+        specs = [s for s in candidate.signature.inputs if isinstance(s, ArraySpec)]
+        self._inout = [index for index, spec in enumerate(specs) if spec.is_inout]
+        self._arrays = [a for a in domain.arguments if a.kind != "scalar"]
 
     def __call__(self, *arguments: Any) -> Any:
         """Launch on CuPy's current stream and return new arrays; see `BindingError.reason` for refusals."""
@@ -88,6 +98,8 @@ class CupyCaller:
             return self._launch(call, addresses)
 
     def _launch(self, call: PreparedCall, addresses: list[int]) -> Any:
+        if self._inout:
+            check_overlap(self._arrays, self._inout, addresses, call.input_sizes)
         arrays = []
         for shape, dtype in call.recipe:
             array = self._cupy.empty(shape, dtype)

@@ -79,6 +79,14 @@ class CudaDevice(Device):
         if reason is not None:
             raise DeviceUnavailableError(reason)
         self.driver = require_driver()
+        count = self.driver.device_count()
+        if not 0 <= ordinal < count:
+            raise DeviceUnavailableError(
+                f"There is no GPU {ordinal}.",
+                rule=f"{count} {'GPU is' if count == 1 else 'GPUs are'} visible, counted from 0",
+                received=str(ordinal),
+                next_step="Check CUDA_VISIBLE_DEVICES.",
+            )
         self.ordinal = ordinal
         self._limits = facts.device_limits(self.driver, ordinal)
         self._arena = memory.Arena(self.driver, seed=ordinal)

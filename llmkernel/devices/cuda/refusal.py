@@ -87,6 +87,33 @@ def scalar_value(argument: VerifiedArgument, value: Any) -> ScalarValue:
     return ScalarValue(value)
 
 
+def check_overlap(
+    arrays: Sequence[VerifiedArgument], changed: Sequence[int], addresses: Sequence[int], sizes: Sequence[int]
+) -> None:
+    """Raise `BindingError` when an array that is changed in place shares memory with another argument.
+
+    Parameters
+    ----------
+    arrays : sequence of VerifiedArgument
+        The array arguments, in call order.
+    changed : sequence of int
+        Indices of those that are changed in place.
+    addresses, sizes : sequence of int
+        Where each begins, and its bytes.
+    """
+    for index in changed:
+        start, end = addresses[index], addresses[index] + sizes[index]
+        for other, argument in enumerate(arrays):
+            if other != index and start < addresses[other] + sizes[other] and addresses[other] < end:
+                raise refuse(
+                    arrays[index],
+                    f"it is changed in place and shares memory with `{argument.name}`.",
+                    "value",
+                    received=f"{min(end, addresses[other] + sizes[other]) - max(start, addresses[other])} shared bytes",
+                    next_step=f"Pass a copy as `{argument.name}`.",
+                )
+
+
 def alignment_class(address: int) -> int:
     """Return an address below 4096 that is a multiple of the same powers of two."""
     return (address & -address) & 4095

@@ -18,7 +18,7 @@ from llmkernel.devices.cuda.driver import (
     primary_context,
     require_driver,
 )
-from llmkernel.devices.cuda.launcher import PreparedPlan
+from llmkernel.devices.cuda.launcher import PreparedPlan, buffer_bytes
 from llmkernel.devices.plan import Buffer, LaunchPlan
 
 _CACHE_LIMIT = 512
@@ -39,13 +39,15 @@ class PreparedCall:
     ----------
     allocated : tuple of Buffer
         Outputs and scratch, which the caller allocates anew for every call.
+    input_sizes : tuple of int
+        Bytes of each input.
     results : tuple of int
         For each returned value, the index of its buffer in `allocated`.
     recipe : object
         What the caller made of `allocated` at the first call.
     """
 
-    __slots__ = ("_context", "_launch", "_lock", "allocated", "plan", "recipe", "results")
+    __slots__ = ("_context", "_launch", "_lock", "allocated", "input_sizes", "plan", "recipe", "results")
 
     def __init__(self, plan: LaunchPlan, functions: dict[str, int], ordinal: int) -> None:
         self._context = primary_context(ordinal)
@@ -58,6 +60,7 @@ class PreparedCall:
         self.allocated: tuple[Buffer, ...] = tuple(b for b in plan.buffers if b.role in ("output", "scratch"))
         names = [b.name for b in self.allocated]
         self.results = tuple(names.index(name) for name in plan.results)
+        self.input_sizes = tuple(buffer_bytes(b) for b in plan.buffers if b.role in ("input", "inout"))
         self.recipe: Any = None
 
     def launch(self, addresses: Sequence[int], stream: int) -> None:

@@ -8,7 +8,14 @@ from typing import Any, NoReturn
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument
 from llmkernel.candidate.domain import VerifiedArgument, VerifiedDomain
 from llmkernel.candidate.layout import contiguous_strides
-from llmkernel.devices.cuda.refusal import alignment_class, check_count, refuse, scalar_key, scalar_value
+from llmkernel.devices.cuda.refusal import (
+    alignment_class,
+    check_count,
+    check_overlap,
+    refuse,
+    scalar_key,
+    scalar_value,
+)
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall
 from llmkernel.errors import BindingError
 from llmkernel.problem.signature import ArraySpec
@@ -53,6 +60,7 @@ class TorchCaller:
                 check = (dtype, is_strided, argument.name in facts, dtype.is_complex)
             self._checks.append((argument, check))
         arrays = [spec for spec in specs if isinstance(spec, ArraySpec)]
+        self._arrays = [a for a in domain.arguments if a.kind != "scalar"]
         self._returns_tuple = domain.returns_tuple
         self._inout = [index for index, spec in enumerate(arrays) if spec.is_inout]
 
@@ -106,6 +114,8 @@ class TorchCaller:
     def _launch(
         self, call: PreparedCall, arguments: tuple[Any, ...], addresses: list[int], ordinal: int
     ) -> Any:
+        if self._inout:
+            check_overlap(self._arrays, self._inout, addresses, call.input_sizes)
         is_here = self._has_one_gpu or self._current_device() == ordinal
         empty = self._empty_here
         if empty is None or not is_here:

@@ -145,6 +145,21 @@ def test_torch_in_place_tells_autograd(torch_caller):
     assert x._version == version + 1
 
 
+def test_an_array_that_is_changed_may_share_memory_with_no_other(torch_caller):
+    source = """
+//! into(inout x: float32[N], y: float32[N])
+//! add_one<<<1, 256>>>(y, x, N)
+extern "C" __global__ void add_one(const float* x, float* y, int n) { }
+"""
+    call = torch_caller(source, X, ("y", "float32", 1))
+    memory = torch.zeros(10)
+    x, y, near = (memory[a:b].as_subclass(GpuTensor) for a, b in ((0, 4), (4, 8), (3, 7)))
+    call(x, y)
+    for other in (x, near):
+        with pytest.raises(BindingError, match="shares memory with `y`"):
+            call(x, other)
+
+
 def test_torch_refusals_name_the_reason(torch_caller):
     call = torch_caller(ADD_ONE, X)
     good = on_gpu([1, 2])

@@ -232,3 +232,5 @@ def test_the_device_of_this_machine_is_found_without_a_context():
 
 def test_the_second_gpu_is_another_device(driver):
     assert CudaDevice(1).limits().name == "Fake GPU 1"
+    with pytest.raises(DeviceUnavailableError, match="no GPU 2"):
+        CudaDevice(2)
