@@ -278,9 +278,9 @@ def test_too_much_static_shared_memory(compiler: str) -> None:
     __global__ void k(float* x) {
       __shared__ float small[16];
       __shared__ float
-        big[13000];
+        big[60000];
       small[threadIdx.x] = big[threadIdx.x] = x[threadIdx.x];
       __syncthreads();
       x[threadIdx.x] = big[31 - threadIdx.x] + small[0];
     }""")
-    assert (error.diagnostics[0].line, "52064" in error.diagnostics[0].message) == (3, True)
+    assert (error.diagnostics[0].line, "240064" in error.diagnostics[0].message) == (3, True)
