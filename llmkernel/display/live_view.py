@@ -26,7 +26,7 @@ def _title(state: LiveState, now: float) -> tuple[str, str, str, str]:
 
 
 def _waiting(state: LiveState, now: float) -> str:
-    if state.waiting_until is None:
+    if state.waiting_until is None or state.closing:
         return ""
     left = max(state.waiting_until - now, 0.0)
     return f"waiting {left:.0f} s: {state.waiting_reason}"
