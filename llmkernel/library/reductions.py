@@ -1,4 +1,4 @@
-"""Reductions of every row, and of a whole array."""
+"""Reductions of every row, of every column, and of a whole array."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ _OPERATIONS: dict[str, tuple[str, str, Callable[[Array], Array], tuple[str, ...]
     "norm": ("Norm", "Euclidean norm", _norm, ("norm", "length", "l2")),
 }
 
+
+def _over_columns(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda x: function(x.T)
+
+
 ENTRIES = (
     *(
         Entry(
@@ -35,6 +40,19 @@ ENTRIES = (
             keywords=(*keywords, "row", "axis"),
             tags=("reduction", "memory-bound"),
             leading="M",
+            header_words={"Sum": operation},
+        )
+        for name, (operation, title, function, keywords) in _OPERATIONS.items()
+    ),
+    *(
+        Entry(
+            name=f"column_{name}",
+            title=f"{title} of every column",
+            file="column_reduce.cu",
+            reference=_over_columns(function),
+            keywords=(*keywords, "column", "axis"),
+            tags=("reduction", "memory-bound"),
+            leading="N",
             header_words={"Sum": operation},
         )
         for name, (operation, title, function, keywords) in _OPERATIONS.items()

@@ -60,7 +60,8 @@ class LibraryProvider(Provider):
         probe, words = Probe(problem), words_of(problem)
         own = (entry.match(probe, words) for entry in self.extra_entries())
         found = [*(m for m in own if m is not None), *find_matches(probe, words, self.entries())]
-        return sorted(found, key=lambda m: m.rank)
+        # Two entries may come to the same text: it is offered once.
+        return list({m.source: m for m in sorted(found, key=lambda m: m.rank, reverse=True)}.values())[::-1]
 
     def stream(self, request: Request) -> Iterator[Event]:
         """Reply with the best match, or with the next best on a later attempt.

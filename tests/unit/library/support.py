@@ -1,7 +1,11 @@
-"""Runs library entries on the cpu device, the way the evaluation worker does: inputs in, outputs poisoned."""
+"""Runs library entries on a device, the way the evaluation worker does: inputs in, outputs poisoned.
+
+The cpu device by default; ``LLMKERNEL_TEST_DEVICE=cuda`` runs the same tests on a GPU.
+"""
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import Any
 
@@ -9,13 +13,14 @@ import numpy as np
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument, ScalarValue
 from llmkernel.candidate.candidate import Candidate, parse_candidate
-from llmkernel.devices.base import ExecutionOptions, Image, Module
-from llmkernel.devices.cpu.device import CpuDevice
+from llmkernel.devices.base import ExecutionOptions, Image, Module, available_devices
 from llmkernel.library.entry import Entry
 from llmkernel.library.header_text import spread_axes
 from llmkernel.problem.dtypes import DTYPES, dtype_name
 
-DEVICE = CpuDevice()
+KIND = available_devices()[os.environ.get("LLMKERNEL_TEST_DEVICE", "cpu")]
+UNAVAILABLE = KIND.unavailable_reason()
+DEVICE = KIND()
 GUARD = 4096
 
 

@@ -10,11 +10,9 @@ from llmkernel.candidate.rules import check_rules
 from llmkernel.library.catalogue import entry, shipped_entries
 from llmkernel.library.entry import Entry
 from llmkernel.problem.dtypes import DTYPES
-from tests.unit.library.support import DEVICE, error, expected, flat_source, run
+from tests.unit.library.support import UNAVAILABLE, error, expected, flat_source, run
 
-pytestmark = pytest.mark.skipif(
-    DEVICE.unavailable_reason() is not None, reason="no compiler for the cpu device"
-)
+pytestmark = pytest.mark.skipif(UNAVAILABLE is not None, reason=str(UNAVAILABLE))
 
 SCALARS = {"eps": 1e-5, "alpha": 0.2, "beta": 1.5, "steps": 3, "bins": 9}
 ROWS = ("softmax", "rms_norm", "layer_norm", "cumsum", "row_sum", "row_max")
@@ -132,6 +130,16 @@ def test_nan_and_infinities_stand_where_the_reference_has_them(name, special, le
     got, want = run(e.source, *inputs), expected(e, *inputs)
 
     assert error(got, want) <= tolerance("float32", length)
+
+
+@pytest.mark.parametrize("name", ["column_sum", "column_mean", "column_max", "column_norm"])
+def test_columns_of_every_length(name):
+    e = entry(name)
+    for dtype in ("float32", "bfloat16", "float64"):
+        for rows, columns in ((1, 1), (7, 33), (300, 31), (2000, 5), (3, 4097), (5, 0)):
+            inputs = inputs_of(e, {"M": rows, "N": columns}, dtype)
+
+            assert error(run(e.source, *inputs), expected(e, *inputs)) <= tolerance(dtype, rows)
 
 
 def test_rows_that_are_all_minus_infinity_are_nan():
