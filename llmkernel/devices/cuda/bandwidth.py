@@ -25,6 +25,8 @@ _RATES = {
     "float64": (_F64, _COMPUTE_F64, 8, 4096),
 }
 
+MATRIX_DTYPES = tuple(_RATES)
+
 
 @functools.cache
 def copy_bandwidth(ordinal: int = 0) -> float:
@@ -56,8 +58,10 @@ def copy_bandwidth(ordinal: int = 0) -> float:
 
 
 @functools.cache
-def matrix_rate(dtype: str, ordinal: int = 0) -> float:
-    """Return the rate of a large cuBLAS matrix product in TFLOP/s, on random data; measured once per process.
+def matrix_rate(dtype: str, ordinal: int = 0) -> float | None:
+    """Return the rate of a large cuBLAS matrix product in TFLOP/s, on random data; None without cuBLAS.
+
+    Measured once per process.
 
     Parameters
     ----------
@@ -66,7 +70,10 @@ def matrix_rate(dtype: str, ordinal: int = 0) -> float:
     """
     import cupy
 
-    cublas: Any = importlib.import_module("cupy_backends.cuda.libs.cublas")
+    try:
+        cublas: Any = importlib.import_module("cupy_backends.cuda.libs.cublas")
+    except ImportError:
+        return None
     data_type, compute_type, itemsize, size = _RATES[dtype]
     with cupy.cuda.Device(ordinal):
         operands = [_random_matrix(dtype, size) for _ in range(2)]

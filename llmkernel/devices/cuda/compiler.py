@@ -25,7 +25,7 @@ from llmkernel.devices.cuda.driver import (
     Driver,
 )
 from llmkernel.devices.cuda.nvrtc import Binary, compile_with_nvrtc, compiler_options
-from llmkernel.errors import CompileError
+from llmkernel.errors import CompileError, LaunchError
 
 _FORMAT = 1
 
@@ -163,9 +163,18 @@ def load_raw_module(compiled: CachedBinary, ordinal: int) -> LoadedModule:
     import cupy
 
     lowered = compiled.binary.lowered
-    with cupy.cuda.Device(ordinal):
-        module = cupy.RawModule(path=str(compiled.path))
-        functions = {name: int(module.get_function(symbol).kernel.ptr) for name, symbol in lowered.items()}
+    try:
+        with cupy.cuda.Device(ordinal):
+            module = cupy.RawModule(path=str(compiled.path))
+            functions = {
+                name: int(module.get_function(symbol).kernel.ptr) for name, symbol in lowered.items()
+            }
+    except cupy.cuda.driver.CUDADriverError as error:
+        raise LaunchError(
+            "The compiled candidate cannot be loaded into the GPU.",
+            received=str(error),
+            next_step="Look at the size of its __device__ and __constant__ arrays, and at `nvidia-smi`.",
+        ) from error
     return LoadedModule(functions, keeper=module)
 
 

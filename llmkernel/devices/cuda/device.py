@@ -66,6 +66,11 @@ class CudaDevice(Device):
     ordinal : int
         Among the visible GPUs.
 
+    Attributes
+    ----------
+    is_lost : bool
+        A fault ended the context: nothing runs in this process any more.
+
     Raises
     ------
     llmkernel.errors.DeviceUnavailableError
@@ -90,7 +95,7 @@ class CudaDevice(Device):
         self.ordinal = ordinal
         self._limits = facts.device_limits(self.driver, ordinal)
         self._arena = memory.Arena(self.driver, seed=ordinal)
-        self._is_lost = False
+        self.is_lost = False
         # Made with the context, by the first call that needs it: limits and versions do not.
         self._stream = 0
         self._events: list[int] = []
@@ -192,7 +197,7 @@ class CudaDevice(Device):
         except DriverError as error:
             if error.code != OUT_OF_MEMORY and not error.is_context_lost:
                 raise
-            self._is_lost = self._is_lost or error.is_context_lost
+            self.is_lost = self.is_lost or error.is_context_lost
             executions.append(Execution(0.0, faults.fault_from_error(error, "", module.source)))
         return executions
 
@@ -205,7 +210,7 @@ class CudaDevice(Device):
         if options.dirties_shared:
             self._support.fill_shared(options.seed, self._stream)
         execution = self._run(prepared, module, images, places, options)
-        if not self._is_lost:
+        if not self.is_lost:
             for name, address in places.items():
                 memory.download(self.driver, images[name], address)
         return execution
@@ -217,6 +222,25 @@ class CudaDevice(Device):
         self._make_current()
         return CudaSampler(self, self._loaded(module), plan, draws)
 
+    def roofline(self, dtypes: Sequence[str]) -> dict[str, Any]:
+        """Measure copy bandwidth and matrix rates; a dtype without a matrix rate is left out."""
+        from llmkernel.devices.cuda import bandwidth
+
+        self._make_current()
+        rates: dict[str, float] = {}
+        for dtype in dtypes:
+            rate = bandwidth.matrix_rate(dtype, self.ordinal) if dtype in bandwidth.MATRIX_DTYPES else None
+            if rate is not None:
+                rates[dtype] = 1e12 * rate
+        return {
+            "bandwidth_bytes_per_s": 1e12 * bandwidth.copy_bandwidth(self.ordinal),
+            "operations_per_s": rates,
+        }
+
+    def note_error(self, error: DriverError) -> None:
+        """Remember that an error outside of `execute` lost the context."""
+        self.is_lost = self.is_lost or error.is_context_lost
+
     def caller(self, candidate: Any, domain: Any) -> Callable[..., Any]:
         """Return the accepted kernel as a callable over NumPy, CuPy or torch arrays, as `domain` says."""
         from llmkernel.devices.cuda.caller import make_caller
@@ -225,7 +249,7 @@ class CudaDevice(Device):
 
     def close(self) -> None:
         """Free everything; nothing can be freed in a lost context, which ends with the process."""
-        if self._is_lost or not self._stream:
+        if self.is_lost or not self._stream:
             return
         self._make_current()
         self._arena.free()
@@ -239,7 +263,7 @@ class CudaDevice(Device):
         return Support(self.driver, self._limits)
 
     def _make_current(self) -> None:
-        if self._is_lost:
+        if self.is_lost:
             raise DeviceError(
                 "The CUDA context of this process was lost to an earlier fault.",
                 next_step="Start a new evaluation worker.",
@@ -259,7 +283,7 @@ class CudaDevice(Device):
         return loaded
 
     def _unload(self, loaded: compiler.LoadedModule) -> None:
-        if not self._is_lost:
+        if not self.is_lost:
             loaded.unload(self.driver)
 
     def _run(
@@ -283,7 +307,7 @@ class CudaDevice(Device):
             message = f"The kernel was still running after {options.timeout_seconds:g} s{where}."
             details = {"is_context_lost": True, "timeout_seconds": options.timeout_seconds}
             fault = Fault("timeout", message, kernel, details)
-        self._is_lost = bool(fault.details["is_context_lost"])
+        self.is_lost = bool(fault.details["is_context_lost"])
         return Execution(elapsed, fault, printed.text)
 
     def _launch_all(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,6 +158,24 @@ class PreparedPlan:
         for prepared in self.launches:
             self.launch_one(prepared, addresses, stream)
 
+    def launcher(self) -> Callable[[Sequence[int], int], None]:
+        """Return `launch`, or for a plan of one plain launch a function that does the same in less time."""
+        if len(self.launches) != 1 or self._zeroed or self.launches[0].tensor_maps:
+            return self.launch
+        only, launch_kernel, driver = self.launches[0], self._launch_kernel, self.driver
+        pointers, config, function, parameters = only.pointers, only.config, only.function, only.parameters
+        reference = only.config_reference
+
+        def launch(addresses: Sequence[int], stream: int) -> None:
+            for slot, index, offset in pointers:
+                slot.value = addresses[index] + offset
+            config.stream = stream
+            code = launch_kernel(reference, function, parameters, None)
+            if code:
+                raise driver.error(code, "cuLaunchKernelEx")
+
+        return launch
+
     def launch_one(self, prepared: PreparedLaunch, addresses: Sequence[int], stream: int) -> None:
         """Launch one kernel of the plan on a stream, without waiting."""
         for slot, index, offset in prepared.pointers:
@@ -189,7 +207,7 @@ class PreparedPlan:
             if isinstance(argument, PointerArgument):
                 buffer = self.plan.buffer(argument.buffer)
                 shift = argument.offset * DTYPES[buffer.dtype].itemsize
-                slot = ctypes.c_uint64.from_address(base + offset)
+                slot = ctypes.c_uint64.from_buffer(storage[0], offset)
                 pointers.append((slot, self._index[argument.buffer], shift))
             elif isinstance(argument, TensorMapArgument):
                 maps.append((base + offset, self._index[argument.buffer], argument))

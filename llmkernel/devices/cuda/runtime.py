@@ -47,13 +47,25 @@ class PreparedCall:
         What the caller made of `allocated` at the first call.
     """
 
-    __slots__ = ("_context", "_launch", "_lock", "allocated", "input_sizes", "plan", "recipe", "results")
+    __slots__ = (
+        "_context",
+        "_launch",
+        "_lock",
+        "_prepared",
+        "allocated",
+        "input_sizes",
+        "plan",
+        "recipe",
+        "results",
+    )
 
     def __init__(self, plan: LaunchPlan, functions: dict[str, int], ordinal: int) -> None:
         self._context = primary_context(ordinal)
         with self._context:
             prepared = PreparedPlan(self._context.driver, functions, plan, device_limits(ordinal))
-        self._launch: Callable[[Sequence[int], int], None] = prepared.launch
+        # The packed parameters live as long as this.
+        self._prepared = prepared
+        self._launch: Callable[[Sequence[int], int], None] = prepared.launcher()
         # Addresses are written into the prepared parameters: two threads must not do so at once.
         self._lock = threading.Lock()
         self.plan = plan

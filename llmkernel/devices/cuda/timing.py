@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from llmkernel.devices.base import Bytes, DeviceLimits, Sampler
-from llmkernel.devices.cuda.driver import Driver
+from llmkernel.devices.cuda.driver import Driver, DriverError
 from llmkernel.devices.cuda.launcher import PreparedPlan, buffer_bytes
 from llmkernel.devices.cuda.support import Support, poison_byte
 
@@ -140,6 +140,7 @@ class CudaSampler(Sampler):
     def __init__(
         self, device: CudaDevice, loaded: LoadedModule, plan: LaunchPlan, draws: Sequence[Mapping[str, Bytes]]
     ) -> None:
+        self._device = device
         self._driver = device.driver
         self._stream = self._driver.handle("cuStreamCreate", 1)
         self._plan = plan
@@ -187,7 +188,9 @@ class CudaSampler(Sampler):
         return found
 
     def close(self) -> None:
-        """Free everything."""
+        """Free everything, unless the context is lost."""
+        if self._device.is_lost:
+            return
         self.timer.close()
         for address in self._allocations:
             self._driver.call("cuMemFree_v2", address)
@@ -215,7 +218,11 @@ class CudaSampler(Sampler):
                 for index, target in zip(self._results, self._snapshots[slot], strict=True):
                     self._copy(target, current[index], self._sizes[index])
 
-        return self.timer.sample(order, setup, launch, after)
+        try:
+            return self.timer.sample(order, setup, launch, after)
+        except DriverError as error:
+            self._device.note_error(error)
+            raise
 
     def _refresh(self, draw: int, addresses: list[int]) -> None:
         master = self._masters[draw]

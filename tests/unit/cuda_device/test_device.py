@@ -234,3 +234,20 @@ def test_the_second_gpu_is_another_device(driver):
     assert CudaDevice(1).limits().name == "Fake GPU 1"
     with pytest.raises(DeviceUnavailableError, match="no GPU 2"):
         CudaDevice(2)
+
+
+def test_a_fault_while_sampling_ends_the_context_too(device, module):
+    plan = LaunchPlan(
+        (Buffer("y", "float32", (1,), "output"),), (launch("illegal", PointerArgument("y")),), ("y",)
+    )
+    with pytest.raises(DeviceError, match="ILLEGAL_ADDRESS"):
+        device.sampler(module, plan, [{}])
+    assert device.is_lost
+
+
+def test_the_roofline_has_the_copy_bandwidth(device):
+    # The fake driver's copies take a quarter of a millisecond.
+    assert device.roofline(["int32"]) == {
+        "bandwidth_bytes_per_s": pytest.approx(2 * (1 << 28) / 0.25e-3),
+        "operations_per_s": {},
+    }
