@@ -47,7 +47,6 @@ def encode_job(
     options: ExecutionOptions,
 ) -> bytes:
     """Return the job that executes `plan` once for each row of `slots`."""
-    threads = max((_count(launch.block) for launch in plan.launches), default=1)
     blocks = max((_count(launch.grid) for launch in plan.launches), default=1)
     workers = min(MAX_WORKERS, blocks)
     stacks = workers * _STACKS_PER_WORKER * _STACK_BYTES
@@ -59,7 +58,7 @@ def encode_job(
     )
     # Zero means that shared memory is left alone.
     out.numbers((options.seed * 2 + 1) & _MASK if options.dirties_shared else 0)
-    out.numbers(workers, threads, STACKS_BASE)
+    out.numbers(workers, STACKS_BASE)
     # Address space, private memory, processor seconds: generous, so that only runaways meet them.
     out.numbers(
         shared + stacks + 2 * _HEAP_BYTES,

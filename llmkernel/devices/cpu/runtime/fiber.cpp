@@ -34,23 +34,23 @@ cpu_device_switch:
 namespace cpu_device {
 
 static char* stacks;
+// Of each worker: the stacks below this number have their guard page.
+static unsigned guarded[max_workers];
 
-bool reserve_stacks(char* at, unsigned workers, unsigned threads) {
+bool reserve_stacks(char* at, unsigned workers) {
     const unsigned long bytes = workers * (unsigned long)stacks_per_worker * stack_bytes;
-    void* got = mmap(at, bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != at) return false;
     stacks = at;
-    for (unsigned worker = 0; worker < workers; worker++)
-        for (unsigned number = 0; number <= threads; number++) {
-            char* guard = at + (worker * (unsigned long)stacks_per_worker + number) * stack_bytes;
-            if (mprotect(guard, page_bytes, PROT_NONE)) return false;
-        }
-    return true;
+    return mmap(at, bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == at;
 }
 
 void* new_stack(unsigned worker, unsigned number, void (*function)()) {
-    char* end = stacks + (worker * (unsigned long)stacks_per_worker + number + 1) * stack_bytes;
+    char* begin = stacks + (worker * (unsigned long)stacks_per_worker + number) * stack_bytes;
+    // Most kernels need few stacks: a guard is made when a stack is used for the first time. Numbers are handed
+    // out from 0 upwards.
+    for (; guarded[worker] <= number; guarded[worker]++)
+        mprotect(begin - (number - guarded[worker]) * stack_bytes, page_bytes, PROT_NONE);
+    char* end = begin + stack_bytes;
     // Stacks that all begin at the same offset of a page would fight for the same cache sets.
     end -= 64 + (number * 192) % 3840;
     void** top = (void**)((uintptr_t)end & ~15ul);

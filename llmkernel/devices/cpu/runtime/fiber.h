@@ -11,8 +11,12 @@ constexpr unsigned long page_bytes = 4096;
 constexpr unsigned max_threads = 1024;
 constexpr unsigned stacks_per_worker = max_threads + 1;
 
-// Reserve the stacks of `workers` OS threads for blocks of `threads`; false when there is no room.
-bool reserve_stacks(char* at, unsigned workers, unsigned threads);
+// As many blocks run at the same time as the device says it has multiprocessors, on every host, so that blocks
+// that wait for one another behave the same everywhere.
+constexpr unsigned max_workers = 8;
+
+// Reserve the stacks of `workers` OS threads; false when there is no room.
+bool reserve_stacks(char* at, unsigned workers);
 
 // Stack pointer of a new fiber on the stack `number` of `worker`; it begins in `function`, which never returns.
 void* new_stack(unsigned worker, unsigned number, void (*function)());

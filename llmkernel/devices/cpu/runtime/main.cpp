@@ -134,11 +134,11 @@ int main(int count, char** values) {
     const u64 timeout_microseconds = job.number();
     const Order order = (Order)job.number();
     const u64 seed = job.number(), pattern_seed = job.number();
-    const unsigned workers = (unsigned)job.number(), threads = (unsigned)job.number();
+    const unsigned workers = (unsigned)job.number();
     char* stacks = (char*)job.number();
     const ResourceLimits limits = {job.number(), job.number(), job.number()};
     const u64 execution_count = job.number(), buffer_count = job.number(), launch_count = job.number();
-    if (job.is_exhausted() || !workers || workers > max_workers || threads > max_threads) return 2;
+    if (job.is_exhausted() || !workers || workers > max_workers) return 2;
 
     PlannedLaunch* launches = (PlannedLaunch*)allocate(launch_count, sizeof *launches);
     for (u64 i = 0; i < launch_count; i++) read_launch(job, launches[i]);
@@ -150,7 +150,7 @@ int main(int count, char** values) {
     install_signal_handlers();
     map_buffers(job, buffer_input, addresses, execution_count * buffer_count);
     if (job.is_exhausted()) return 2;
-    if (!reserve_stacks(stacks, workers, threads) || !start_workers(workers))
+    if (!reserve_stacks(stacks, workers) || !start_workers(workers))
         fail_with(ReportType::out_of_memory, "%sthere is no room for the threads' stacks");
     close(job_input);
     close(buffer_input);

@@ -3,11 +3,13 @@
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "report.h"
 
@@ -29,7 +31,18 @@ static u64 next_block;
 static u64 block_stride, block_offset;
 static unsigned worker_count;
 static Scheduler* schedulers[max_workers];
-static sem_t begin[max_workers], end;
+static sem_t begin[max_workers], end, watch;
+
+// How many workers the launch that runs now has, and may have. Behind `gate`.
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static bool is_running;
+static unsigned started, wanted;
+static unsigned processor_count;
+constexpr unsigned patience_microseconds = 5000;
+
+static void start_until(unsigned count) {
+    while (started < count) sem_post(&begin[started++]);
+}
 static void* (*static_shared_anchor)();
 
 void set_static_shared_anchor(void* (*anchor)()) { static_shared_anchor = anchor; }
@@ -61,7 +74,7 @@ bool take_block(u64* number) {
 u64 blocks_done() {
     if (!current) return 0;
     const u64 taken = __atomic_load_n(&next_block, __ATOMIC_RELAXED);
-    const u64 running = worker_count < current->blocks ? worker_count : current->blocks;
+    const u64 running = __atomic_load_n(&started, __ATOMIC_RELAXED);
     return taken > running ? taken - running : 0;
 }
 
@@ -144,18 +157,44 @@ static void* worker_main(void* argument) {
     }
 }
 
+// A block that waits for another one needs it to run: when no block has ended for a while, the workers that the
+// processors alone did not call for begin too.
+static void* watch_main(void*) {
+    for (;;) {
+        while (sem_wait(&watch)) continue;
+        u64 before = ~0ull;
+        for (bool is_needed = true; is_needed;) {
+            usleep(patience_microseconds);
+            pthread_mutex_lock(&gate);
+            is_needed = is_running && started < wanted;
+            const u64 taken = __atomic_load_n(&next_block, __ATOMIC_RELAXED);
+            if (is_needed && taken == before) start_until(wanted);
+            before = taken;
+            pthread_mutex_unlock(&gate);
+        }
+    }
+}
+
+static unsigned processors() {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}
+
 bool start_workers(unsigned count) {
     worker_count = count;
+    processor_count = processors();
     sem_init(&end, 0, 0);
+    sem_init(&watch, 0, 0);
     prepare_thread(0);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, thread_stack_bytes);
+    pthread_t thread;
     for (unsigned worker = 1; worker < count; worker++) {
-        pthread_t thread;
         sem_init(&begin[worker], 0, 0);
         if (pthread_create(&thread, &attributes, worker_main, (void*)(uintptr_t)worker)) return false;
     }
+    if (count > processor_count && pthread_create(&thread, &attributes, watch_main, nullptr)) return false;
     // The threads' own start needs system calls that the sandbox takes away.
     for (unsigned worker = 1; worker < count; worker++)
         while (sem_wait(&end)) continue;
@@ -173,10 +212,19 @@ void run_launch(const Launch& launch, u64 pattern_seed) {
         while (greatest_common_divisor(block_stride, launch.blocks) != 1) block_stride++;
         block_offset = launch.seed % launch.blocks;
     }
-    const unsigned needed = launch.blocks < worker_count ? (unsigned)launch.blocks : worker_count;
-    for (unsigned worker = 1; worker < needed; worker++) sem_post(&begin[worker]);
+    pthread_mutex_lock(&gate);
+    wanted = launch.blocks < worker_count ? (unsigned)launch.blocks : worker_count;
+    started = 1;
+    is_running = true;
+    start_until(wanted < processor_count ? wanted : processor_count);
+    if (started < wanted) sem_post(&watch);
+    pthread_mutex_unlock(&gate);
     work(0);
-    for (unsigned worker = 1; worker < needed; worker++)
+    pthread_mutex_lock(&gate);
+    is_running = false;
+    const unsigned others = started - 1;
+    pthread_mutex_unlock(&gate);
+    for (unsigned i = 0; i < others; i++)
         while (sem_wait(&end)) continue;
 }
 

@@ -5,10 +5,6 @@
 
 namespace cpu_device {
 
-// As many blocks run at the same time as the device says it has multiprocessors, on every host, so that blocks
-// that wait for one another behave the same everywhere.
-constexpr unsigned max_workers = 8;
-
 // Start the OS threads that launches need; they wait until `run_launch`.
 bool start_workers(unsigned count);
 
