@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from llmkernel.devices.base import Diagnostic
-from llmkernel.devices.cpu.cache import cache_directory, publish
+from llmkernel.devices.cpu.cache import cache_directory, is_kept, prune, publish
 from llmkernel.devices.cpu.diagnostics import compile_error, parse_diagnostics
 from llmkernel.devices.cpu.elf import check_module, read_elf
 from llmkernel.devices.cpu.includes import HEADERS, PACKAGE_HEADERS, refuse_foreign_includes
@@ -80,9 +80,10 @@ def build(source: str, kernels: Sequence[str], arch: str | None = None) -> Built
     key = _digest(_MODE, toolchain.version, toolchain.path, *flags, _headers_digest(), text)
     library = cache_directory() / f"{key}.so"
     facts = cache_directory() / f"{key}.json"
-    is_cached = library.exists() and facts.exists()
+    is_cached = is_kept(library) and facts.exists()
     if not is_cached:
         _compile(toolchain, flags, source, kernels, text, library, facts)
+        prune()
     known = json.loads(facts.read_text())
     return BuiltModule(
         library=library,
@@ -128,7 +129,7 @@ def _compile(
     with tempfile.TemporaryDirectory(dir=cache_directory()) as name:
         work = Path(name)
         unit, compiled, linked = work / "candidate.cpp", work / "candidate.o", work / "candidate.so"
-        unit.write_text(text)
+        unit.write_bytes(text.encode(errors="replace"))
         code, log = _run_compiler(toolchain.compile_kernel(unit, compiled, flags), toolchain, work)
         diagnostics = parse_diagnostics(log, kernels)
         if code:
@@ -164,7 +165,7 @@ def _run_compiler(command: list[str], toolchain: Toolchain, work: Path) -> tuple
     process = subprocess.Popen(
         command,
         cwd=work,
-        env={**toolchain.environment(), "TMPDIR": str(work)},
+        env=toolchain.environment(work),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -198,7 +199,7 @@ def _run_compiler(command: list[str], toolchain: Toolchain, work: Path) -> tuple
 def _digest(*parts: str) -> str:
     h = hashlib.sha256()
     for part in parts:
-        data = part.encode()
+        data = part.encode(errors="replace")
         h.update(len(data).to_bytes(8, "little") + data)
     return h.hexdigest()[:32]
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 
 import platformdirs
+
+MAX_MODULES = 2000
+# Younger ones may be in use by another process at this moment.
+_SAFE_AGE_SECONDS = 24 * 3600.0
 
 
 def cache_directory() -> Path:
@@ -44,3 +49,29 @@ def _is_usable(directory: Path) -> bool:
 def publish(made: Path, final: Path) -> None:
     """Move a finished file to its place in one step; of several writers any may win."""
     made.replace(final)
+
+
+def is_kept(library: Path) -> bool:
+    """Whether a compiled module is there; it is marked as used, so that it is not the next to go."""
+    try:
+        os.utime(library)
+    except OSError:
+        return False
+    return True
+
+
+def prune() -> None:
+    """Remove the modules that were not used for longest, where there are too many."""
+    ages: list[tuple[float, Path]] = []
+    for library in cache_directory().glob("*.so"):
+        try:
+            ages.append((library.stat().st_mtime, library))
+        except OSError:
+            continue  # another process was quicker
+    if len(ages) <= MAX_MODULES:
+        return
+    now = time.time()
+    for used, library in sorted(ages)[: len(ages) - MAX_MODULES * 3 // 4]:
+        if now - used > _SAFE_AGE_SECONDS:
+            library.unlink(missing_ok=True)
+            library.with_suffix(".json").unlink(missing_ok=True)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from llmkernel.devices.cpu.cache import cache_directory
 from llmkernel.devices.cpu.includes import HEADERS, PACKAGE_HEADERS
 from llmkernel.errors import ConfigurationError, DeviceUnavailableError
 
@@ -54,6 +53,7 @@ _CLANG_FLAGS = (
     "-Wno-unknown-attributes",
     "-Wno-ignored-attributes",
     "-Wno-unknown-warning-option",
+    "-Wno-pass-failed",
 )
 _GCC_FLAGS = ("-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-fmax-errors=20")
 _RUNNER_FLAGS = ("-std=c++17", "-O2", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector")
@@ -161,13 +161,17 @@ class Toolchain:
             ],
         ]
 
-    def environment(self) -> dict[str, str]:
-        """Return the environment that the compiler runs in: nothing of the user's but where to find tools."""
-        own = str(cache_directory() / "zig")
+    def environment(self, work: Path) -> dict[str, str]:
+        """Return the environment that the compiler runs in: nothing of the user's but where to find tools.
+
+        Zig's own cache would keep every candidate for ever, and gains nothing here: it goes with `work`.
+        """
+        own = str(work / "zig")
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "LC_ALL": "C",
-            "HOME": str(cache_directory()),
+            "HOME": str(work),
+            "TMPDIR": str(work),
             "ZIG_GLOBAL_CACHE_DIR": own,
             "ZIG_LOCAL_CACHE_DIR": own,
         }

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmkernel.devices.cpu import build as build_module
+from llmkernel.devices.cpu import cache as cache_module
 from llmkernel.devices.cpu import toolchain as toolchain_module
 from llmkernel.devices.cpu.lexing import blank_comments
 from llmkernel.devices.cpu.shared_memory import rewrite_shared
@@ -151,6 +153,30 @@ def test_modules_come_from_the_cache_and_the_key_has_the_arch() -> None:
     assert DEVICE.compile(source, ["k"]).is_cached
     assert not DEVICE.compile(source, ["k"], arch="sm_90a").is_cached
     assert run(source, "k", 1, 1, np.zeros(1, np.int32)).arrays[0][0] == 800
+
+
+def test_the_cache_forgets_what_was_not_used_for_longest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLMKERNEL_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(cache_module, "MAX_MODULES", 4)
+    folder = cache_module.cache_directory()
+    assert folder == tmp_path / "cpu"
+    now = time.time()
+    for i in range(6):
+        for suffix in (".so", ".json"):
+            (folder / f"m{i}{suffix}").touch()
+        os.utime(folder / f"m{i}.so", (now - 1e6 + i, now - 1e6 + i))
+    assert cache_module.is_kept(folder / "m0.so")
+    assert not cache_module.is_kept(folder / "none.so")
+    cache_module.prune()
+    assert sorted(p.name for p in folder.glob("*.so")) == ["m0.so", "m4.so", "m5.so"]
+    assert len(list(folder.glob("*.json"))) == 3
+
+
+def test_sources_that_are_no_utf8() -> None:
+    source = "__global__ void k(int* x) { x[0] = 1; } // \udce9\ud800 é"
+    assert results(source, "k", 1, 1, np.zeros(1, np.int32))[0][0] == 1
 
 
 def _compile_and_run(seed: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from llmkernel.devices.base import ExecutionOptions
 from llmkernel.devices.plan import Buffer, KernelLaunch, LaunchPlan, PointerArgument, ScalarArgument
@@ -113,9 +114,6 @@ def test_clusters_cooperative_launches_and_limits() -> None:
     module = DEVICE.compile("__global__ void k() {}", ["k"])
     for cluster, is_cooperative in (((2, 1, 1), False), (None, True)):
         one = KernelLaunch("k", (2, 1, 1), (32, 1, 1), 0, cluster, is_cooperative, (), 9)
-        try:
+        with pytest.raises(LaunchError) as caught:
             DEVICE.execute(module, LaunchPlan((), (one,), ()), {}, ExecutionOptions())
-        except LaunchError as error:
-            assert error.line == 9
-        else:
-            raise AssertionError("the launch was to be refused")
+        assert caught.value.line == 9

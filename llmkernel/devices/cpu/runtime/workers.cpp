@@ -160,6 +160,7 @@ static void* worker_main(void* argument) {
 // A block that waits for another one needs it to run: when no block has ended for a while, the workers that the
 // processors alone did not call for begin too.
 static void* watch_main(void*) {
+    sem_post(&end);
     for (;;) {
         while (sem_wait(&watch)) continue;
         u64 before = ~0ull;
@@ -194,9 +195,10 @@ bool start_workers(unsigned count) {
         sem_init(&begin[worker], 0, 0);
         if (pthread_create(&thread, &attributes, worker_main, (void*)(uintptr_t)worker)) return false;
     }
-    if (count > processor_count && pthread_create(&thread, &attributes, watch_main, nullptr)) return false;
-    // The threads' own start needs system calls that the sandbox takes away.
-    for (unsigned worker = 1; worker < count; worker++)
+    const bool is_watched = count > processor_count;
+    if (is_watched && pthread_create(&thread, &attributes, watch_main, nullptr)) return false;
+    // The threads' own start needs system calls that the sandbox takes away: each says when it is through.
+    for (unsigned i = 1; i < count + is_watched; i++)
         while (sem_wait(&end)) continue;
     return true;
 }
