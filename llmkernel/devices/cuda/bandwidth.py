@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from llmkernel.devices.cuda.driver import Driver, primary_context, require_driver
+from llmkernel.devices.cuda.driver import (
+    EVENT_DEFAULT,
+    STREAM_NON_BLOCKING,
+    Driver,
+    primary_context,
+    require_driver,
+)
 
 _COPY_BYTES = 1 << 30
 _REPEATS, _WARM_UPS = 15, 3
@@ -38,8 +44,8 @@ def copy_bandwidth(ordinal: int = 0) -> float:
     with primary_context(ordinal):
         nbytes = min(_COPY_BYTES, _free_bytes(driver) // 4)
         source, target = driver.allocate(nbytes), driver.allocate(nbytes)
-        stream = driver.handle("cuStreamCreate", 1)
-        start, stop = (driver.handle("cuEventCreate", 0) for _ in range(2))
+        stream = driver.handle("cuStreamCreate", STREAM_NON_BLOCKING)
+        start, stop = (driver.handle("cuEventCreate", EVENT_DEFAULT) for _ in range(2))
         milliseconds = []
         try:
             for _ in range(_WARM_UPS + _REPEATS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -128,6 +129,13 @@ class CudaDevice(Device):
     def versions(self) -> dict[str, str]:
         """Return driver, NVRTC, CuPy, GPU, architecture, clocks and temperature (where NVML is installed)."""
         return facts.versions(self.driver, self.ordinal, self._limits)
+
+    def warm_up(self) -> None:
+        """Make the context, import CuPy and load the helper kernels: about a second that a candidate then saves."""
+        importlib.import_module("cupy")
+        self._make_current()
+        self._support.fill_shared(0, self._stream)
+        self.driver.call("cuStreamSynchronize", self._stream)
 
     def compile(self, source: str, kernels: Sequence[str], *, arch: str | None = None) -> Module:
         """Compile with NVRTC and load through `cupy.RawModule`.

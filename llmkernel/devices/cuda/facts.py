@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib
 from collections.abc import Callable
+from importlib import metadata
 from typing import Any
 
 from llmkernel.devices.base import DeviceLimits
@@ -17,6 +19,12 @@ _MULTIPROCESSORS, _MAX_THREADS_PER_BLOCK, _L2_BYTES = 16, 1, 38
 _MAX_BLOCK, _MAX_GRID = (2, 3, 4), (5, 6, 7)
 _THREADS_PER_MULTIPROCESSOR, _SHARED_OPT_IN = 39, 97
 _COOPERATIVE, _CLUSTERS, _TENSOR_MAPS = 95, 120, 127
+# Asked by name: importing CuPy for its version takes a second.
+_DISTRIBUTIONS = {
+    "cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"),
+    "cuda-bindings": ("cuda-bindings",),
+    "numpy": ("numpy",),
+}
 # Data-centre GPUs of these generations place clusters of 16 blocks when a kernel opts in; others have 8.
 _LARGE_CLUSTER_GENERATIONS = (9, 10)
 
@@ -78,10 +86,11 @@ def versions(driver: Driver, ordinal: int, limits: DeviceLimits) -> dict[str, st
     nvrtc = toolchain.nvrtc_version()
     if nvrtc is not None:
         found["nvrtc"] = _dotted(nvrtc)
-    for package, label in (("cupy", "cupy"), ("cuda.bindings", "cuda-bindings"), ("numpy", "numpy")):
-        version = _module_version(package)
-        if version:
-            found[label] = version
+    for label, distributions in _DISTRIBUTIONS.items():
+        for name in distributions:
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                found[label] = metadata.version(name)
+                break
     return found | gpu_state(driver, ordinal)
 
 
@@ -121,13 +130,6 @@ def _nvml_handle(driver: Driver, ordinal: int) -> Any | None:
         return pynvml.nvmlDeviceGetHandleByPciBusId(bus.value)
     except pynvml.NVMLError:
         return None
-
-
-def _module_version(name: str) -> str:
-    try:
-        return str(getattr(importlib.import_module(name), "__version__", ""))
-    except ImportError:
-        return ""
 
 
 def _text(value: str | bytes) -> str:

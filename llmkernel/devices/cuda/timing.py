@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from llmkernel.devices.base import Bytes, DeviceLimits, Sampler
-from llmkernel.devices.cuda.driver import Driver, DriverError
+from llmkernel.devices.cuda.driver import EVENT_DEFAULT, STREAM_NON_BLOCKING, Driver, DriverError
 from llmkernel.devices.cuda.launcher import PreparedPlan, buffer_bytes
 from llmkernel.devices.cuda.support import Support, poison_byte
 
@@ -119,7 +119,7 @@ class EventTimer:
 
     def _grow_events(self, count: int) -> None:
         while len(self._events) < count:
-            self._events.append(self._driver.handle("cuEventCreate", 0))
+            self._events.append(self._driver.handle("cuEventCreate", EVENT_DEFAULT))
 
 
 def _nothing(_: int) -> None:
@@ -142,7 +142,7 @@ class CudaSampler(Sampler):
     ) -> None:
         self._device = device
         self._driver = device.driver
-        self._stream = self._driver.handle("cuStreamCreate", 1)
+        self._stream = self._driver.handle("cuStreamCreate", STREAM_NON_BLOCKING)
         self._plan = plan
         self._prepared = PreparedPlan(self._driver, loaded.functions, plan, device.limits())
         self._random = random.SystemRandom()

@@ -251,3 +251,11 @@ def test_the_roofline_has_the_copy_bandwidth(device):
         "bandwidth_bytes_per_s": pytest.approx(2 * (1 << 28) / 0.25e-3),
         "operations_per_s": {},
     }
+
+
+def test_warming_up_makes_the_context(driver):
+    before = driver.fake.fake_contexts()
+    device = CudaDevice()
+    device.warm_up()
+    assert driver.fake.fake_contexts() == before + 1
+    device.close()
