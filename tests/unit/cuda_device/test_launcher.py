@@ -166,12 +166,12 @@ def test_a_tensor_map_is_encoded_innermost_axis_first(driver, limits):
 @pytest.mark.parametrize(
     ("shape", "box", "swizzle", "text"),
     [
-        ((8, 12), (4, 8), 0, "a row of the array"),
-        ((8, 64), (4, 3), 0, "not a multiple of 16"),
-        ((8, 64), (4, 64), 32, "wider than the swizzle"),
+        ((8, 12), (4, 8), 0, "axis 0 has a stride of 24 bytes"),
+        ((8, 64), (4, 3), 0, "a multiple of 16"),
+        ((8, 64), (4, 64), 32, "swizzle=32 takes at most 32"),
         ((8, 1024), (1, 512), 0, "1 to 256"),
-        ((8, 64), (4,), 0, "one number of axes"),
-        ((0, 64), (4, 64), 0, "empty"),
+        ((8, 64), (4,), 0, "the box has 1 axes and the array 2"),
+        ((0, 64), (4, 64), 0, "axis 0 has size 0"),
     ],
 )
 def test_what_tma_cannot_describe_is_named(driver, limits, shape, box, swizzle, text):
@@ -179,6 +179,20 @@ def test_what_tma_cannot_describe_is_named(driver, limits, shape, box, swizzle, 
     plan = LaunchPlan(buffers, (launch("k", (TensorMapArgument("a", box, swizzle),)),), ())
     with pytest.raises(LaunchError, match=text):
         PreparedPlan(driver, function(driver, "k"), plan, limits)
+
+
+def test_a_tensor_map_of_a_view_has_the_strides_of_the_view(driver, limits):
+    buffers = (
+        Buffer("a", "float32", (5, 8), "input", strides=(100, 1)),
+        Buffer("o", "uint64", (16,), "output"),
+    )
+    arguments = (TensorMapArgument("a", (4, 8)), PointerArgument("o"))
+    plan = LaunchPlan(buffers, (launch("describe", arguments),), ("o",))
+    a, out = driver.allocate(4 * 500), driver.allocate(128)
+    PreparedPlan(driver, function(driver, "describe"), plan, limits).launch([a, out], 0)
+    words = read(out, np.uint64, 16).tolist()
+    assert words[4:6] == [8, 5]
+    assert words[8] == 400
 
 
 def test_a_misaligned_tensor_map_is_refused_at_the_launch(driver, limits):
