@@ -28,6 +28,7 @@ from llmkernel.devices.cuda.nvrtc import Binary, compile_with_nvrtc, compiler_op
 from llmkernel.errors import CompileError, LaunchError
 
 _FORMAT = 1
+_MAX_FILES = 4096
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ def _write(path: Path, binary: Binary) -> None:
     data["code"] = hashlib.sha256(binary.code).hexdigest()
     toolchain.write_atomically(path, binary.code)
     toolchain.write_atomically(path.with_suffix(".json"), json.dumps(data).encode())
+    toolchain.prune(path.parent, _MAX_FILES)
 
 
 def _read(path: Path) -> Binary | None:

@@ -55,6 +55,20 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
+def prune(directory: Path, limit: int) -> None:
+    """Delete the oldest half of the files of a cache that holds more than `limit`."""
+    files = [entry for entry in os.scandir(directory) if entry.is_file()]
+    if len(files) <= limit:
+        return
+    ages: list[tuple[float, str]] = []
+    for entry in files:
+        with contextlib.suppress(OSError):
+            ages.append((entry.stat().st_mtime, entry.path))
+    for _, path in sorted(ages)[: len(ages) // 2]:
+        with contextlib.suppress(OSError):
+            Path(path).unlink()
+
+
 @functools.cache
 def include_directories() -> tuple[Path, ...]:
     """Return the directories that hold the CUDA headers, most specific first.

@@ -1,5 +1,6 @@
 """The real NVRTC, which needs neither a GPU nor a driver."""
 
+import os
 import re
 import subprocess
 import sys
@@ -253,6 +254,16 @@ def test_a_refused_source_is_an_error_that_says_where(tmp_path, monkeypatch):
     assert caught.value.diagnostics[0].line == 2
     assert "x[0] = y;" in caught.value.log
     assert not list(tmp_path.rglob("*.cubin"))
+
+
+def test_a_full_cache_loses_its_oldest_half(tmp_path):
+    for age in range(10):
+        (tmp_path / str(age)).write_text("")
+        os.utime(tmp_path / str(age), (1000 - age, 1000 - age))
+    toolchain.prune(tmp_path, 10)
+    assert len(list(tmp_path.iterdir())) == 10
+    toolchain.prune(tmp_path, 9)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["0", "1", "2", "3", "4"]
 
 
 def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(tmp_path, monkeypatch):
