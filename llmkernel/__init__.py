@@ -18,7 +18,16 @@ _EXPORTS = {
     "synthesize": "llmkernel.synthesis.synthesize",
 }
 
-__all__ = [*sorted(_EXPORTS), "load_ipython_extension", "unload_ipython_extension"]
+__all__ = [
+    "GeneratedKernel",
+    "LLMKernelError",
+    "NotAcceptedError",
+    "Report",
+    "evaluate",
+    "load_ipython_extension",
+    "synthesize",
+    "unload_ipython_extension",
+]
 
 if TYPE_CHECKING:
     from llmkernel.errors import LLMKernelError, NotAcceptedError

@@ -155,7 +155,7 @@ class LaunchPlan:
         return data
 
 
-def _scalar_to_json(value: complex) -> Any:
+def _scalar_to_json(value: Any) -> Any:
     # JSON has no complex, NaN or infinity: float.hex() keeps every bit.
     if isinstance(value, bool | int):
         return value

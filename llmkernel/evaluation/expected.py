@@ -147,6 +147,6 @@ def _target(problem: Problem, mine: HostArray, wide: HostArray | None, n: int, i
     error = 0.0
     if has_oracle and mine.size:
         mask = comparable(mine, oracle, mine)
-        error = float(row_error(mine, oracle, mask)[2].max(initial=0.0))
+        error = row_error(mine, oracle, mask)
     allowed = allowance(dtype, n, error, user=problem.tolerance, has_oracle=has_oracle)
     return Target(dtype, mine.shape, mine, oracle, has_oracle, allowed, index)

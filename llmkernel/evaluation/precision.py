@@ -64,10 +64,12 @@ def is_downgraded(first: Draw, second: Draw) -> float | None:
 def _residual(got: HostArray, oracle: HostArray) -> npt.NDArray[np.float64]:
     mask = comparable(got, oracle, None)
     with np.errstate(all="ignore"):
-        scale = row_scale(np.where(mask, oracle, 0))
+        scale = row_scale(oracle, mask)
         wide = np.complex128 if np.iscomplexobj(oracle) else np.float64
         raw = (as_rows(got).astype(wide) - as_rows(oracle)) / np.where(scale > 0, scale, 1.0)
-    return np.asarray(np.real(np.where(as_rows(mask), raw, 0.0)), dtype=np.float64).ravel()
+    if mask is not None:
+        raw = np.where(as_rows(mask), raw, 0.0)
+    return np.asarray(np.real(raw), dtype=np.float64).ravel()
 
 
 def _correlation(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:

@@ -37,6 +37,7 @@ DRAWS = 8
 DRAW_BYTES = 1 << 30
 TURN = 5
 LEAST_TURNS = 10
+LEAST_SLOW_TURNS = 4
 SECONDS = 3.0
 RELATIVE_ERROR = 0.005
 FASTER = 1.03
@@ -157,12 +158,13 @@ def _against(
     worker = BASELINES.get("cuda")
     try:
         opened, _ = worker.request(header, blobs, timeout=REQUEST_SECONDS)
-        turn = {"op": "baseline_sample", "count": TURN}
-        worker.request(turn, timeout=REQUEST_SECONDS)
+        first, _ = worker.request({"op": "baseline_sample", "count": 1}, timeout=REQUEST_SECONDS)
+        count, least = _pace(float(first["ms"][0]))
+        turn = {"op": "baseline_sample", "count": count}
         theirs: list[float] = []
         pairs: list[float] = []
         started = time.monotonic()
-        while len(pairs) < LEAST_TURNS or (
+        while len(pairs) < least or (
             relative_error_of_median(theirs) > RELATIVE_ERROR and time.monotonic() - started < SECONDS
         ):
             a1 = kernel_turn()
@@ -182,6 +184,13 @@ def _against(
         ratio_low=low,
         ratio_high=high,
     )
+
+
+def _pace(first_ms: float) -> tuple[int, int]:
+    """Return samples a turn and the least number of turns: a baseline of seconds is not run a hundred times."""
+    if first_ms * TURN * LEAST_TURNS <= 1e3 * SECONDS:
+        return TURN, LEAST_TURNS
+    return 1, max(LEAST_SLOW_TURNS, min(LEAST_TURNS, int(1e3 * SECONDS / first_ms)))
 
 
 def _baseline_requests(

@@ -22,10 +22,12 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from llmkernel.evaluation.blocks import Block, map_blocks
 from llmkernel.problem.arrays import HostArray
 from llmkernel.problem.dtypes import DTYPES, dtype_name
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_] | None
 
 _REFERENCE_FACTOR = 4.0
 _CAP_FACTOR = 16.0
@@ -124,11 +126,20 @@ def as_rows(array: HostArray) -> npt.NDArray[Any]:
     return array.reshape(1, -1) if array.ndim < 2 else array.reshape(-1, array.shape[-1])
 
 
-def row_scale(oracle: HostArray) -> Floats:
-    """Return the greatest finite magnitude of each row, (rows, 1)."""
-    rows = np.abs(as_rows(oracle))
-    finite = np.where(np.isfinite(rows), rows, 0.0)
-    return np.asarray(finite.max(axis=1, keepdims=True, initial=0.0), dtype=np.float64)
+def row_scale(oracle: HostArray, mask: Mask = None) -> Floats:
+    """Return the greatest finite magnitude of each row's comparable elements, (rows, 1)."""
+    rows, marks = as_rows(oracle), None if mask is None else as_rows(mask)
+    scale = np.zeros((rows.shape[0], 1))
+
+    def greatest(block: Block) -> tuple[slice, Floats]:
+        magnitude = np.abs(rows[block])
+        if marks is not None:
+            magnitude = np.where(marks[block] & np.isfinite(magnitude), magnitude, 0.0)
+        return block[0], magnitude.max(axis=1, keepdims=True, initial=0.0)
+
+    for where, most in map_blocks(greatest, *rows.shape):
+        np.maximum(scale[where], most, out=scale[where])
+    return scale
 
 
 def smallest_step(dtype: str) -> float:
@@ -137,7 +148,13 @@ def smallest_step(dtype: str) -> float:
     return float(ml_dtypes.finfo(DTYPES[name].numpy).smallest_subnormal)
 
 
-def comparable(got: HostArray, oracle: HostArray, at_dtype: HostArray | None) -> npt.NDArray[np.bool_]:
+def smallest_normal(dtype: str) -> float:
+    """Return the smallest number of the dtype that is not denormal."""
+    name = {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+    return float(ml_dtypes.finfo(DTYPES[name].numpy).smallest_normal)
+
+
+def comparable(got: HostArray, oracle: HostArray, at_dtype: HostArray | None) -> Mask:
     """Return where an element can be judged by its distance: finite in the oracle and at the contract's dtype.
 
     Parameters
@@ -145,44 +162,77 @@ def comparable(got: HostArray, oracle: HostArray, at_dtype: HostArray | None) ->
     got, oracle : numpy.ndarray
     at_dtype : numpy.ndarray or None
         The reference's own result, for elements that overflow at the working dtype only.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        None where every element is comparable: the common case costs no mask.
     """
-    with np.errstate(all="ignore"):
-        rounded = oracle.astype(got.dtype)
-    ok = np.isfinite(oracle) & np.isfinite(rounded.astype(oracle.dtype))
-    if at_dtype is not None:
-        ok &= np.isfinite(at_dtype.astype(oracle.dtype))
-    return np.asarray(ok)
+    rows = as_rows(oracle)
+    own = None if at_dtype is None else as_rows(at_dtype)
+
+    def finite(block: Block) -> npt.NDArray[np.bool_]:
+        with np.errstate(all="ignore"):
+            ok = np.isfinite(rows[block]) & np.isfinite(rows[block].astype(got.dtype))
+        return np.asarray(ok if own is None else ok & np.isfinite(own[block]))
+
+    if all(map_blocks(lambda b: bool(finite(b).all()), *rows.shape)):
+        return None
+    mask = np.zeros(rows.shape, np.bool_)
+    for block, ok in map_blocks(lambda b: (b, finite(b)), *rows.shape):
+        mask[block] = ok
+    return mask.reshape(oracle.shape)
 
 
-def row_error(
-    got: HostArray, oracle: HostArray, mask: npt.NDArray[np.bool_]
-) -> tuple[Floats, Floats, Floats]:
-    """Return absolute errors (rows, columns), each row's scale (rows, 1) and the row-scaled errors.
+def row_error(got: HostArray, oracle: HostArray, mask: Mask) -> float:
+    """Return the greatest row-scaled error; elements outside of `mask` count as exact."""
+    scale = row_scale(oracle, mask)
+    scale[scale == 0] = 1.0
+    return _compare(got, oracle, mask, scale, np.inf, 0.0).error
 
-    Elements outside of `mask` count as exact.
-    """
+
+@dataclass
+class _Seen:
+    error: float
+    bad: list[npt.NDArray[np.int64]]
+    bad_count: int
+
+
+def _compare(
+    got: HostArray, oracle: HostArray, mask: Mask, scale: Floats, limit: Floats | float, step: float
+) -> _Seen:
+    """Compare block by block; errors up to `step` count as none."""
+    mine, right = as_rows(got), as_rows(oracle)
+    marks = None if mask is None else as_rows(mask)
     wide = np.complex128 if np.iscomplexobj(oracle) else np.float64
-    with np.errstate(all="ignore"):
-        absolute = np.abs(as_rows(got).astype(wide) - as_rows(oracle))
-    absolute = np.where(as_rows(mask), absolute, 0.0)
-    absolute = np.where(np.isnan(absolute), np.inf, absolute)
-    scale = row_scale(np.where(mask, oracle, 0))
-    with np.errstate(all="ignore"):
-        relative = np.where(absolute == 0, 0.0, absolute / np.where(scale > 0, scale, 1.0))
-    return absolute, scale, np.asarray(relative)
+    columns = right.shape[1]
 
+    def look(block: Block) -> tuple[float, npt.NDArray[np.int64], int]:
+        with np.errstate(all="ignore"):
+            absolute = np.abs(mine[block].astype(wide) - right[block])
+            if marks is not None:
+                absolute = np.where(marks[block], absolute, 0.0)
+            absolute = np.where(np.isnan(absolute), np.inf, absolute)
+            worst = float(np.where(absolute > step, absolute / scale[block[0]], 0.0).max(initial=0.0))
+        over = np.argwhere(absolute > (limit if isinstance(limit, float) else limit[block[0]]))
+        flat = (over[:LISTED, 0] + block[0].start) * columns + over[:LISTED, 1] + block[1].start
+        return worst, flat.astype(np.int64), len(over)
 
-def limits_of(oracle: HostArray, mask: npt.NDArray[np.bool_], dtype: str, relative: float) -> Floats:
-    """Return the allowed absolute error of each row, (rows, 1)."""
-    return np.asarray(relative * row_scale(np.where(mask, oracle, 0)) + smallest_step(dtype))
+    found = map_blocks(look, *right.shape)
+    return _Seen(
+        max((w for w, _, _ in found), default=0.0),
+        [f for _, f, _ in found if f.size],
+        sum(n for _, _, n in found),
+    )
 
 
 def deviation(
     got: HostArray,
     oracle: HostArray,
-    mask: npt.NDArray[np.bool_],
+    mask: Mask,
     allowed: Allowance,
     condition: Floats | None = None,
+    slack: float = 0.0,
 ) -> Deviation:
     """Compare one result with the oracle.
 
@@ -192,30 +242,33 @@ def deviation(
         The candidate's result, at the contract's dtype.
     oracle : numpy.ndarray
         float64 or complex128, of the same shape.
-    mask : numpy.ndarray
+    mask : numpy.ndarray or None
         Comparable elements.
     allowed : Allowance
     condition : numpy.ndarray, optional
         (rows, 1): absolute change of each row when the inputs are rounded.
+    slack : float
+        Further absolute error that is allowed.
     """
     if not got.size:
         return Deviation(0.0, np.zeros(0, np.int64), 0)
-    dtype = dtype_name(got.dtype)
-    absolute, _, relative = row_error(got, oracle, mask)
-    limit = limits_of(oracle, mask, dtype, allowed.relative)
+    step = smallest_step(dtype_name(got.dtype)) + slack
+    scale = row_scale(oracle, mask)
+    limit = allowed.relative * scale + step
     if condition is not None:
         limit = limit + _CONDITION_FACTOR * condition
-    bad = np.flatnonzero(absolute > limit)
-    within = np.where(absolute > smallest_step(dtype), relative, 0.0)
-    return Deviation(float(within.max()), bad[:LISTED].astype(np.int64), int(bad.size))
+    scale[scale == 0] = 1.0
+    seen = _compare(got, oracle, mask, scale, limit, step)
+    bad = np.concatenate(seen.bad)[:LISTED] if seen.bad else np.zeros(0, np.int64)
+    return Deviation(seen.error, bad, seen.bad_count)
 
 
-def condition_of(oracle: HostArray, perturbed: HostArray, mask: npt.NDArray[np.bool_]) -> Floats:
+def condition_of(oracle: HostArray, perturbed: HostArray, mask: Mask) -> Floats:
     """Return each row's absolute change under rounded inputs, (rows, 1)."""
     with np.errstate(all="ignore"):
         change = np.abs(as_rows(perturbed) - as_rows(oracle))
-    change = np.where(as_rows(mask) & np.isfinite(change), change, 0.0)
-    return np.asarray(change.max(axis=1, keepdims=True, initial=0.0))
+    usable = np.isfinite(change) if mask is None else as_rows(mask) & np.isfinite(change)
+    return np.asarray(np.where(usable, change, 0.0).max(axis=1, keepdims=True, initial=0.0))
 
 
 def special_mismatch(
@@ -226,21 +279,29 @@ def special_mismatch(
     Where the oracle, rounded to the dtype, and the reference at its dtype disagree (an intermediate result of the
     reference overflowed), and within `allowed` of the dtype's greatest number, nothing is judged.
     """
-    kind = DTYPES[dtype_name(got.dtype)].kind
-    if kind not in "fc":
+    dtype = DTYPES[dtype_name(got.dtype)]
+    if dtype.kind not in "fc":
         return np.zeros(0, np.int64)
-    with np.errstate(all="ignore"):
-        expected = oracle.astype(got.dtype)
-    wrong = ~_same_special(got, expected)
-    if at_dtype is not None:
-        wrong &= _same_special(at_dtype, expected)
-    if wrong.any():
-        largest = _largest(dtype_name(got.dtype))
-        margin = min(0.5, max(2.0 * allowed, 4.0 * DTYPES[dtype_name(got.dtype)].eps))
+    mine, right = as_rows(got), as_rows(oracle)
+    own = None if at_dtype is None else as_rows(at_dtype)
+    columns = right.shape[1]
+    margin = min(0.5, max(2.0 * allowed, 4.0 * dtype.eps))
+    near_overflow = _largest(dtype.name) * (1.0 - margin)
+
+    def look(block: Block) -> npt.NDArray[np.int64]:
         with np.errstate(all="ignore"):
-            near = np.abs(oracle) > largest * (1.0 - margin)
-        wrong &= ~(near & ~np.isnan(got) & np.isfinite(oracle))
-    return np.flatnonzero(wrong)
+            expected = right[block].astype(got.dtype)
+            if np.isfinite(expected).all() and np.isfinite(mine[block]).all():
+                return np.zeros(0, np.int64)
+            wrong = ~_same_special(mine[block], expected)
+            if own is not None:
+                wrong &= _same_special(own[block], expected)
+            near = (np.abs(right[block]) > near_overflow) & np.isfinite(right[block]) & ~np.isnan(mine[block])
+        at = np.argwhere(wrong & ~near)
+        return np.asarray((at[:, 0] + block[0].start) * columns + at[:, 1] + block[1].start)
+
+    found = map_blocks(look, *right.shape)
+    return np.concatenate(found).astype(np.int64) if found else np.zeros(0, np.int64)
 
 
 def _largest(dtype: str) -> float:

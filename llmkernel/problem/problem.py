@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from llmkernel.candidate.expressions import parse_expression
+from llmkernel.candidate.expressions import Expression, parse_expression
 from llmkernel.errors import BindingError, LLMKernelError, ReferenceProblem
 from llmkernel.problem.arrays import (
     HostArray,
@@ -27,6 +27,7 @@ from llmkernel.problem.dtypes import DTYPES, dtype_name
 from llmkernel.problem.reference import Reference
 from llmkernel.problem.shapes import fit_output_dims, symbolic_dims
 from llmkernel.problem.signature import ArraySpec, ScalarSpec, Signature
+from llmkernel.problem.workloads import draw_inputs, probe_sizes
 
 HostInput = Any  # HostArray or a Python/NumPy scalar
 
@@ -246,6 +247,8 @@ def make_problem(
         tolerance=tolerance,
         extra_sizes=tuple(extra_sizes),
     )
+    _fix_sizes(problem)
+    specs = list(problem.signature.inputs)
     outputs = tuple(
         ArraySpec(n, d, tuple(parse_expression(x) for x in dims_))
         for n, d, dims_ in zip(
@@ -306,6 +309,35 @@ def _contract(run: ReferenceRun, inputs: Sequence[Any]) -> Contract:
     )
 
 
+def _fix_sizes(problem: Problem) -> None:
+    """Make literal what the reference does not let vary: axes that meet a module's weights or a captured array."""
+    if not problem.sizes or any(_accepts(problem, sizes) for sizes in probe_sizes(problem.sizes)):
+        return
+    fixed = {
+        s: size for s, size in problem.sizes.items() if not _accepts(problem, {**problem.sizes, s: size + 1})
+    }
+    if not fixed:
+        return
+
+    def settled(dim: Expression) -> Expression:
+        return parse_expression(str(fixed[str(dim)])) if str(dim) in fixed else dim
+
+    problem.sizes = {s: n for s, n in problem.sizes.items() if s not in fixed}
+    inputs = tuple(
+        replace(s, dims=tuple(settled(d) for d in s.dims)) if isinstance(s, ArraySpec) else s
+        for s in problem.signature.inputs
+    )
+    problem.signature = Signature(problem.name, inputs, ())
+
+
+def _accepts(problem: Problem, sizes: dict[str, int]) -> bool:
+    try:
+        problem.run_reference(draw_inputs(problem, sizes, "normal", seed=1))
+    except LLMKernelError:
+        return False
+    return True
+
+
 def _output_names(problem: Problem) -> list[str]:
     count = len(problem.contract.dtypes)
     taken = {s.name for s in problem.signature.inputs}
@@ -314,8 +346,6 @@ def _output_names(problem: Problem) -> list[str]:
 
 
 def _output_dims(problem: Problem, run: ReferenceRun) -> list[tuple[str, ...]]:
-    from llmkernel.problem.workloads import draw_inputs, probe_sizes
-
     scalars: dict[str, int] = {
         p: int(v)
         for p, v in zip(problem.reference.parameters, problem.inputs, strict=True)

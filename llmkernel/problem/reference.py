@@ -144,15 +144,15 @@ def _same(a: Any, b: Any) -> bool:
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     target = function.forward if is_module(function) else function  # type: ignore[attr-defined]
+    nin = getattr(function, "nin", None)
+    if isinstance(nin, int):
+        # A ufunc: its keywords (out, where, dtype…) exclude one another and are no inputs.
+        names = [f"x{i}" for i in range(nin)] if nin > 1 else ["x"]
+        return inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in names])
     try:
         return inspect.signature(target)
     except (TypeError, ValueError):
-        # Built-in callables without a signature (some ufuncs): positional inputs only.
-        nin = getattr(function, "nin", None)
-        if isinstance(nin, int):
-            return inspect.Signature(
-                [inspect.Parameter(f"x{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(nin)]
-            )
+        # Built-in callables without a signature: positional inputs only.
         return inspect.Signature([inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from llmkernel.evaluation.report import CheckResult, Report
 from llmkernel.problem.problem import Problem
 from llmkernel.prompts.build import build_request
 from llmkernel.providers.base import Provider, Reply, Request, Started, TextDelta, Thinking, Usage, Waiting
+from llmkernel.providers.errors import failure_of_reply
 from llmkernel.synthesis.events import (
     Attempt,
     AttemptFinished,
@@ -204,17 +206,19 @@ class Loop:
 
     def _stream(self, request: Request) -> Reply:
         reply: Reply | None = None
-        for event in self.provider.stream(request):
-            if isinstance(event, TextDelta):
-                self.emit(TextReceived(event.text))
-            elif isinstance(event, Thinking):
-                self.emit(ThinkingSeen(event.text))
-            elif isinstance(event, Waiting):
-                self.emit(WaitingSeen(event.seconds, event.reason))
-            elif isinstance(event, Reply):
-                reply = event
-            else:
-                assert isinstance(event, Started)
+        # Closed also when a listener is interrupted: the connection must not outlive the cell.
+        with contextlib.closing(self.provider.stream(request)) as events:  # type: ignore[type-var]
+            for event in events:
+                if isinstance(event, TextDelta):
+                    self.emit(TextReceived(event.text))
+                elif isinstance(event, Thinking):
+                    self.emit(ThinkingSeen(event.text))
+                elif isinstance(event, Waiting):
+                    self.emit(WaitingSeen(event.seconds, event.reason))
+                elif isinstance(event, Reply):
+                    reply = event
+                else:
+                    assert isinstance(event, Started)
         if reply is None:
             raise ProviderError(
                 f"{self.provider.name} ended its stream without a reply.",
@@ -229,15 +233,9 @@ class Loop:
     def _source(self, reply: Reply) -> tuple[str | None, Report | None]:
         """Return the candidate of a reply, or the report that says why there is none."""
         if reply.stop_reason == "refusal":
-            from llmkernel.providers.errors import RefusedError
-
-            category = reply.details.get("category") or reply.details.get("explanation")
-            raise RefusedError(
-                f"{self.provider.name} refused this request.",
-                rule="a refusal is not repeated",
-                received=str(category) if category else None,
-                next_step="Say it in other words, or choose another provider or model.",
-            )
+            refused = failure_of_reply(reply, provider=self.provider.name)
+            assert refused is not None
+            raise refused
         if reply.stop_reason == "max_tokens":
             # Looked at before the text: half a kernel may well compile.
             return None, self._rejected(

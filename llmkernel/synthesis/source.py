@@ -25,7 +25,7 @@ from llmkernel.synthesis.events import (
 from llmkernel.synthesis.generated_kernel import GeneratedKernel
 from llmkernel.synthesis.loop import LoopResult
 from llmkernel.synthesis.replay import save
-from llmkernel.synthesis.synthesize import _problem
+from llmkernel.synthesis.synthesize import problem_of
 
 # What a record says in the place of a provider and of an intent.
 BY_HAND = "by hand"
@@ -71,7 +71,7 @@ def accept_source(
     """
     emit = on_event or (lambda _: None)
     chosen = choose_device(device)
-    problem = _problem(reference, BY_HAND, inputs, name, tolerance, shapes)
+    problem = problem_of(reference, BY_HAND, inputs, name, tolerance, shapes)
     started = time.perf_counter()
     report = evaluate_problem(
         problem,

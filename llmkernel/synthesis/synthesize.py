@@ -114,7 +114,7 @@ def synthesize(
     _check(intent, attempts, replay)
     emit = on_event or (lambda _: None)
     chosen = choose_device(device)
-    problem = _problem(reference, intent, inputs, name, tolerance, shapes)
+    problem = problem_of(reference, intent, inputs, name, tolerance, shapes)
     options = LoopOptions(
         attempts=attempts,
         model=model,
@@ -205,12 +205,12 @@ def preview(
     Takes the arguments of `synthesize`.
     """
     del provider, config
-    problem = _problem(reference, intent, inputs, name, tolerance, shapes)
+    problem = problem_of(reference, intent, inputs, name, tolerance, shapes)
     limits = POOL.get(choose_device(device)).limits()
     return build_request(problem, limits=limits, model=model, effort=effort, max_tokens=max_tokens)
 
 
-def _problem(
+def problem_of(
     reference: Callable[..., Any],
     intent: str,
     inputs: Sequence[Any] | Mapping[str, Any],
@@ -218,6 +218,7 @@ def _problem(
     tolerance: float | None,
     shapes: Sequence[Mapping[str, int]] | None,
 ) -> Problem:
+    """Make the problem of a call of `synthesize`."""
     if isinstance(inputs, Mapping):
         made, values = reference_from_names(reference, dict(inputs))
     else:

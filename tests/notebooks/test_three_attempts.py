@@ -45,7 +45,8 @@ __global__ void softmax(const float* __restrict__ x, float* __restrict__ y, int 
 NOT_COMPILED = RIGHT.replace("float s = 0.0f;", "float s = 0.0f")
 # The sum leaves the last elements out, but only in long rows whose length is not a multiple of four.
 WRONG_AT_1023 = RIGHT.replace(
-    "for (int i = threadIdx.x; i < N; i += 32) s +=", "for (int i = threadIdx.x; i < (N > 1000 ? N & ~3 : N); i += 32) s +="
+    "for (int i = threadIdx.x; i < N; i += 32) s +=",
+    "for (int i = threadIdx.x; i < (N > 1000 ? N & ~3 : N); i += 32) s +=",
 )
 
 
@@ -70,7 +71,9 @@ def test_three_attempts_each_visible(provider, wire_server, tmp_path):
     assert record["usage"]["output_tokens"] > 0
 
     folder = tmp_path / "kernels" / "softmax_cuda"
-    lines = [json.loads(line) for line in (folder / "transcript.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line) for line in (folder / "transcript.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     outcomes = [line["report"]["outcome"] for line in lines if "report" in line]
     assert outcomes == ["not_compiled", "wrong_value", "passed"]
 
@@ -95,8 +98,7 @@ def test_the_next_cell_still_reads_the_arrays(line, outcome, tmp_path):
     source = RIGHT.replace("float s = 0.0f;", f"{line} float s = 0.0f;")
     cells = [
         SETUP,
-        "from llmkernel import evaluate\n"
-        f"report = evaluate({source!r}, softmax, [x], device='cpu', timeout=2.0)\nreport.outcome",
+        f"from llmkernel import evaluate\nevaluate({source!r}, softmax, [x], device='cpu', timeout=2.0).outcome",
         "x.shape, float(softmax(x).sum())",
         f"evaluate({RIGHT!r}, softmax, [x], device='cpu').outcome",
     ]

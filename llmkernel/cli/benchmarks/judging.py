@@ -59,7 +59,7 @@ def verdict(device: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         for _ in range(REPEATS):
             fresh = f"{source}\n// {uuid.uuid4().hex}\n"  # another text, so that no cache holds it
             began = time.perf_counter()
-            report = evaluate(fresh, reference, inputs, device=device, level=level)  # type: ignore[arg-type]
+            report = evaluate(fresh, reference, inputs, device=device, level=level)
             wall.append(time.perf_counter() - began)
             stages.append(report.seconds)
             assert report.outcome == "passed", report.headline

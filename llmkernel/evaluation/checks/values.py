@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from llmkernel.evaluation.checks.base import Check
+from llmkernel.evaluation.checks.repeatable import uses_atomics
 from llmkernel.evaluation.draw import Draw, Finding, Slot, examples
-from llmkernel.evaluation.tolerance import comparable, deviation
+from llmkernel.evaluation.tolerance import comparable, deviation, smallest_normal
 from llmkernel.problem.dtypes import DTYPES
 
 
@@ -43,13 +44,14 @@ def _close(draw: Draw, slot: Slot, number: int) -> Finding | None:
     target = slot.target
     assert slot.got is not None
     mask = comparable(slot.got, target.oracle, target.at_dtype)
-    seen = deviation(slot.got, target.oracle, mask, target.allowed)
+    slack = _flushed(draw, slot)
+    seen = deviation(slot.got, target.oracle, mask, target.allowed, slack=slack)
     conditioned = False
     if seen.bad_count:
         # Only now: how much do the oracle's own results move when the inputs are rounded?
         condition = draw.condition(number)
         if condition is not None:
-            seen = deviation(slot.got, target.oracle, mask, target.allowed, condition)
+            seen = deviation(slot.got, target.oracle, mask, target.allowed, condition, slack)
             conditioned = True
     draw.figures["error"] = max(draw.figures.get("error", 0.0), seen.error)
     draw.figures["allowed"] = target.allowed.relative
@@ -63,6 +65,13 @@ def _close(draw: Draw, slot: Slot, number: int) -> Finding | None:
     draw.figures["failed"] = 1.0
     detail = f"Row-scaled error {seen.error:.3g}, allowed {target.allowed.relative:.3g}."
     return _finding(draw, slot, seen.bad, seen.bad_count, detail)
+
+
+def _flushed(draw: Draw, slot: Slot) -> float:
+    """Return what float atomics may lose: on global memory they flush denormal operands to zero (PTX ISA, ``atom``)."""
+    if not uses_atomics(draw.source):
+        return 0.0
+    return smallest_normal(slot.dtype) * slot.target.allowed.reduction_length
 
 
 def _finding(draw: Draw, slot: Slot, flat: np.ndarray, count: int, detail: str) -> Finding:

@@ -1,6 +1,7 @@
 """One candidate for each way of going wrong, and honest ones beside them, on the `cpu` device."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -99,6 +100,27 @@ def test_reductions_that_go_wrong(source, outcome):
     assert judge(source, row_sum, row_sum_inputs()).outcome == outcome
 
 
+def each(signature, body):
+    """A candidate with one thread an element: the names of the signature's arrays are the kernel's parameters."""
+    name, _, rest = signature.partition("(")
+    words = re.findall(r"(\w+): (\w+)(\[[^\]]*\])?", rest)
+    kinds = {"float32": "float", "int32": "int", "bool": "bool"}
+    outputs = rest.partition("->")[2]
+    parameters = [
+        f"{'' if f'{n}:' in outputs or 'inout' in rest else 'const '}{kinds[t]}* {n}" for n, t, _ in words
+    ]
+    names = ", ".join(n for n, _, _ in words)
+    return (
+        f"//! {signature}\n//! {name}<<<ceil_div(N, 64), 64>>>({names}, N)\n"
+        f"__global__ void {name}({', '.join(parameters)}, int N) {{\n"
+        f"    int i = blockIdx.x * 64 + threadIdx.x;\n    if (i < N) {{ {body} }}\n}}\n"
+    )
+
+
+def normal(*shape):
+    return [np.random.default_rng(0).standard_normal(shape).astype(np.float32)]
+
+
 HONEST = {
     "axpy": (AXPY, axpy, axpy_inputs()),
     "row sum": (ROW_SUM, row_sum, row_sum_inputs()),
@@ -108,51 +130,34 @@ HONEST = {
         [2.0, *(torch.from_numpy(v) for v in axpy_inputs()[1:])],
     ),
     "float atomics in any order": (
-        "//! total(x: float32[N]) -> y: float32 = 0\n"
-        "//! total<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
-        "__global__ void total(const float* x, float* y, int N) {\n"
-        "    int i = blockIdx.x * 64 + threadIdx.x;\n    if (i < N) atomicAdd(y, x[i]);\n}\n",
+        each("total(x: float32[N]) -> y: float32 = 0", "atomicAdd(y, x[i]);"),
         lambda x: x.sum(),
-        [np.random.default_rng(0).standard_normal(500).astype(np.float32)],
+        normal(500),
     ),
-    "in place": (
-        "//! double_(inout x: float32[N])\n//! f<<<ceil_div(N, 64), 64>>>(x, N)\n"
-        "__global__ void f(float* x, int N) { int i = blockIdx.x * 64 + threadIdx.x; if (i < N) x[i] *= 2; }",
-        lambda x: x.__imul__(2),
-        [np.random.default_rng(0).standard_normal(100).astype(np.float32)],
-    ),
-    "the identity": (
-        "//! copy(x: float32[N]) -> y: float32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
-        "__global__ void f(const float* x, float* y, int N) { int i = blockIdx.x * 64 + threadIdx.x; if (i < N) y[i] = x[i]; }",
-        lambda x: x.copy(),
-        [np.random.default_rng(0).standard_normal(100).astype(np.float32)],
-    ),
+    "in place": (each("double_(inout x: float32[N])", "x[i] *= 2;"), lambda x: x.__imul__(2), normal(100)),
+    "the identity": (each("copy(x: float32[N]) -> y: float32[N]", "y[i] = x[i];"), np.copy, normal(100)),
     "integers that wrap": (
-        "//! mul(x: int32[N]) -> y: int32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
-        "__global__ void f(const int* x, int* y, int N) { int i = blockIdx.x * 64 + threadIdx.x;"
-        " if (i < N) y[i] = (int)((unsigned)x[i] * 1664525u + 1013904223u); }",
+        each("mul(x: int32[N]) -> y: int32[N]", "y[i] = (int)((unsigned)x[i] * 1664525u + 1013904223u);"),
         lambda x: x * np.int32(1664525) + np.int32(1013904223),
         [np.random.default_rng(0).integers(-(2**31), 2**31, 100).astype(np.int32)],
     ),
     "two results": (
-        "//! both(x: float32[N]) -> (y: float32[N], positive: bool[N])\n//! f<<<ceil_div(N, 64), 64>>>(x, y, positive, N)\n"
-        "__global__ void f(const float* x, float* y, bool* p, int N) { int i = blockIdx.x * 64 + threadIdx.x;"
-        " if (i < N) { y[i] = -x[i]; p[i] = x[i] > 0; } }",
+        each("both(x: float32[N]) -> (y: float32[N], p: bool[N])", "y[i] = -x[i]; p[i] = x[i] > 0;"),
         lambda x: (-x, x > 0),
-        [np.random.default_rng(0).standard_normal(100).astype(np.float32)],
+        normal(100),
     ),
     "NaN in, NaN out": (
-        "//! root(x: float32[N]) -> y: float32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
-        "__global__ void f(const float* x, float* y, int N) { int i = blockIdx.x * 64 + threadIdx.x; if (i < N) y[i] = sqrtf(x[i]); }",
-        lambda x: np.sqrt(x),
-        [np.random.default_rng(0).standard_normal(100).astype(np.float32)],
+        each("root(x: float32[N]) -> y: float32[N]", "y[i] = sqrtf(x[i]);"),
+        np.sqrt,
+        normal(100),
     ),
     "a size the header fixes": (
-        "//! norm2(x: float32[N, 3]) -> y: float32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
-        "__global__ void f(const float* x, float* y, int N) { int i = blockIdx.x * 64 + threadIdx.x;"
-        " if (i < N) y[i] = x[3 * i] * x[3 * i] + x[3 * i + 1] * x[3 * i + 1] + x[3 * i + 2] * x[3 * i + 2]; }",
+        each(
+            "norm(x: float32[N, 3]) -> y: float32[N]",
+            "float s = 0; for (int k = 0; k < 3; ++k) s += x[3 * i + k] * x[3 * i + k]; y[i] = s;",
+        ),
         lambda x: (x * x).sum(-1),
-        [np.random.default_rng(0).standard_normal((100, 3)).astype(np.float32)],
+        normal(100, 3),
     ),
 }
 
@@ -178,10 +183,7 @@ def test_half_precision_under_a_float32_contract_is_named():
 
 
 def test_a_reference_that_ignores_its_inputs_is_inconclusive():
-    source = (
-        "//! f(x: int32[N]) -> y: int32[N]\n//! f<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
-        "__global__ void f(const int* x, int* y, int N) { int i = blockIdx.x * 64 + threadIdx.x; if (i < N) y[i] = 7; }"
-    )
+    source = each("seven(x: int32[N]) -> y: int32[N]", "y[i] = 7;")
     report = judge(source, lambda x: np.full_like(x, 7), [np.arange(50, dtype=np.int32)])
     assert report.outcome == "inconclusive"
     assert "hardly depends" in report.headline

@@ -23,7 +23,7 @@ def softmax(x):
 @pytest.mark.parametrize(
     ("function", "inputs", "sizes", "expected"),
     [
-        (lambda x: np.tanh(x), [ones(10**6)], {"N": 10**6}, 1),
+        (np.tanh, [ones(10**6)], {"N": 10**6}, 1),
         (softmax, [ones(20, 30)], {"M": 5000, "N": 4096}, 4096),
         (lambda x: x.sum(-1), [ones(20, 30)], {"M": 7, "N": 100}, 100),
         (lambda x: x.sum(), [ones(20, 30)], {"M": 7, "N": 100}, 700),

@@ -1,0 +1,50 @@
+"""The real compiler, without a GPU, accepts every library kernel and keeps its registers in registers."""
+
+from __future__ import annotations
+
+import pytest
+
+from llmkernel.candidate.candidate import parse_candidate
+from llmkernel.devices.cuda.nvrtc import compile_with_nvrtc
+from llmkernel.errors import DeviceUnavailableError
+from llmkernel.library.catalogue import entry, shipped_entries
+from tests.unit.library.support import flat_source
+
+# One entry a file: those of one file differ in an expression or a word only.
+FILES = {e.file: e.name for e in reversed(shipped_entries())}
+MAPS = [e.name for e in shipped_entries() if e.map is not None and not e.name.startswith("bias_")]
+# Spilled bytes; float64 is not made for speed here.
+MAX_SPILL = {"float32": 64, "float16": 256, "bfloat16": 256}
+
+
+def compile_for(name: str, arch: str, *dtypes: str) -> None:
+    e = entry(name)
+    source = flat_source(e)
+    candidate = parse_candidate(source)
+    choices = e.signature.types["T"]
+    for dtype in [d for d in dtypes if d in choices] or choices:
+        kernels = candidate.name_expressions({"T": dtype})
+        try:
+            binary = compile_with_nvrtc(source, kernels, arch)
+        except DeviceUnavailableError as error:
+            pytest.skip(str(error))
+
+        assert binary.code, (dtype, binary.log)
+        assert set(binary.lowered) == set(kernels)
+        for kernel, resources in binary.resources.items():
+            assert (resources.spill_bytes or 0) <= MAX_SPILL.get(dtype, 10_000), (kernel, resources)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_file_on_hopper(file):
+    compile_for(FILES[file], "sm_90a", "float32", "bfloat16")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_file_on_ampere(file):
+    compile_for(FILES[file], "sm_80", "float16", "float64")
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_every_map(name):
+    compile_for(name, "sm_90a", "float32")
