@@ -20,8 +20,9 @@ from llmkernel.devices.cuda.driver import (
 _COPY_BYTES = 1 << 30
 _REPEATS, _WARM_UPS = 15, 3
 
-# `cudaDataType`, `cublasComputeType_t`, bytes an element and matrix size by rate.
+# `cudaDataType`, `cublasOperation_t`, `cublasGemmAlgo_t`, `cublasComputeType_t`; then of each rate: type, bytes an element and matrix size by rate.
 _F16, _BF16, _F32, _F64 = 2, 14, 0, 1
+_NO_TRANSPOSE, _TRANSPOSE, _DEFAULT_ALGORITHM = 0, 1, -1
 _COMPUTE_F32, _COMPUTE_TF32, _COMPUTE_F64 = 68, 77, 70
 _RATES = {
     "bfloat16": (_BF16, _COMPUTE_F32, 2, 8192),
@@ -94,8 +95,8 @@ def matrix_rate(dtype: str, ordinal: int = 0) -> float | None:
         def multiply() -> None:
             cublas.gemmEx(
                 handle,
-                cublas.CUBLAS_OP_N,
-                cublas.CUBLAS_OP_T,
+                _NO_TRANSPOSE,
+                _TRANSPOSE,
                 size,
                 size,
                 size,
@@ -111,7 +112,7 @@ def matrix_rate(dtype: str, ordinal: int = 0) -> float | None:
                 data_type,
                 size,
                 compute_type,
-                cublas.CUBLAS_GEMM_DEFAULT,
+                _DEFAULT_ALGORITHM,
             )
 
         milliseconds = []

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llmkernel.candidate.domain import VerifiedDomain
+from llmkernel.devices.cuda.results import ConvertedResults
 from llmkernel.errors import UsageError
 
 
@@ -35,14 +36,21 @@ def make_caller(candidate: Any, domain: VerifiedDomain, ordinal: int = 0) -> Cal
             next_step="Convert the example's arrays before generating the kernel.",
         )
     kind, is_on_gpu = places.pop()
+    call: Callable[..., Any]
+    native = {(kind, is_on_gpu)}
     if kind == "cupy":
         from llmkernel.devices.cuda.cupy_caller import CupyCaller
 
-        return CupyCaller(candidate, domain)
-    if kind == "torch" and is_on_gpu:
+        call = CupyCaller(candidate, domain)
+    elif kind == "torch" and is_on_gpu:
         from llmkernel.devices.cuda.torch_caller import TorchCaller
 
-        return TorchCaller(candidate, domain)
-    from llmkernel.devices.cuda.staged_caller import StagedCaller
+        call = TorchCaller(candidate, domain)
+    else:
+        from llmkernel.devices.cuda.staged_caller import StagedCaller
 
-    return StagedCaller(candidate, domain, ordinal)
+        call = StagedCaller(candidate, domain, ordinal)
+        native = {("numpy", False), ("torch", False), ("scalar", False)}
+    if (domain.result_kind, domain.is_result_on_gpu) in native:
+        return call
+    return ConvertedResults(call, domain.result_kind, is_on_gpu=domain.is_result_on_gpu)

@@ -14,8 +14,9 @@ from llmkernel.devices.base import Bytes
 from llmkernel.devices.cuda.driver import STREAM_NON_BLOCKING, Driver, primary_context, require_driver
 from llmkernel.devices.cuda.launcher import buffer_bytes
 from llmkernel.devices.cuda.refusal import check_count, refuse, scalar_key, scalar_value
+from llmkernel.devices.cuda.results import to_numpy, to_torch
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall
-from llmkernel.problem.dtypes import DTYPES, dtype_name
+from llmkernel.problem.dtypes import DTYPES
 from llmkernel.problem.signature import ArraySpec
 
 _ALIGNMENT = 256
@@ -43,6 +44,7 @@ class StagedCaller:
         self._lock = threading.Lock()
         self._memory = self._size = self._stream = 0
         arrays = [s for s in candidate.signature.inputs if isinstance(s, ArraySpec)]
+        self._is_torch = domain.result_kind == "torch" and not domain.is_result_on_gpu
         self._inout = [s.is_inout for s in arrays]
 
     def __call__(self, *arguments: Any) -> Any:
@@ -102,10 +104,7 @@ class StagedCaller:
             what = "it requires grad, and the kernel has no backward pass."
             step = f"Call the kernel under `torch.no_grad()`, or pass `{name}.detach()`."
             raise refuse(verified, what, "grad", received="requires_grad=True", next_step=step)
-        value = value.detach().resolve_conj().resolve_neg()
-        if value.dtype is torch.bfloat16:
-            return np.asarray(value.view(torch.int16).numpy().view(DTYPES["bfloat16"].numpy))
-        return np.asarray(value.numpy())
+        return to_numpy(value)
 
     def _compute(self, call: PreparedCall, arrays: list[np.ndarray[Any, Any]]) -> list[Bytes]:
         driver = self._driver
@@ -164,10 +163,4 @@ class StagedCaller:
     def _as_result(self, array: np.ndarray[Any, Any]) -> Any:
         if self._domain.result_kind == "scalar":
             return array[()]
-        if self._domain.result_kind != "torch":
-            return array
-        import torch
-
-        if dtype_name(array.dtype) == "bfloat16":
-            return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-        return torch.from_numpy(array)
+        return to_torch(array) if self._is_torch else array

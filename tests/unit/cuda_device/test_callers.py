@@ -10,6 +10,7 @@ from llmkernel.candidate.candidate import parse_candidate
 from llmkernel.candidate.domain import VerifiedArgument, VerifiedDomain
 from llmkernel.devices.cuda.caller import make_caller
 from llmkernel.devices.cuda.refusal import alignment_class, scalar_key
+from llmkernel.devices.cuda.results import ConvertedResults, to_numpy, to_torch
 from llmkernel.devices.cuda.torch_caller import TorchCaller
 from llmkernel.errors import BindingError, UsageError
 
@@ -134,6 +135,29 @@ def test_torch_on_the_gpu_launches_without_copies_and_reuses_its_plan(torch_call
 def test_torch_results_may_lie_in_scratch(torch_caller):
     call = torch_caller(TWICE, X)
     assert call(on_gpu([1, 2, 3])).tolist() == [2, 3, 4]
+
+
+def test_results_of_another_kind_or_place_are_converted(torch_caller, driver):
+    source = ADD_ONE.replace("y: float32[N]", "y: float32").replace("(x, y, N)", "(x, y, 1)")
+    for kind, expected in (("scalar", float), ("numpy", np.ndarray), ("torch", torch.Tensor)):
+        verified = VerifiedDomain(
+            (VerifiedArgument("x", "torch", "float32", 1, True),), kind, False, False, "cuda"
+        )
+        call = make_caller(parse_candidate(source), verified)
+        assert isinstance(call, ConvertedResults)
+        inner = call._call
+        inner._has_one_gpu, inner._devices, inner._current_device = True, ["cpu"], lambda: 0
+        inner._empty_here = None
+        result = call(on_gpu([1.0]))
+        assert isinstance(result, expected)
+        assert result == 2
+
+
+def test_bfloat16_survives_the_way_through_numpy():
+    tensor = torch.tensor([1.5, -2.0], dtype=torch.bfloat16)
+    assert torch.equal(to_torch(to_numpy(tensor)), tensor)
+    conjugated = torch.tensor([1 + 2j]).conj()
+    assert to_numpy(conjugated).tolist() == [1 - 2j]
 
 
 def test_torch_in_place_tells_autograd(torch_caller):
