@@ -20,10 +20,11 @@ from llmkernel.devices.cuda.driver import (
 _COPY_BYTES = 1 << 30
 _REPEATS, _WARM_UPS = 15, 3
 
-# `cudaDataType`, `cublasOperation_t`, `cublasGemmAlgo_t`, `cublasComputeType_t`; then of each rate: type, bytes an element and matrix size by rate.
+# Values of `cudaDataType`, `cublasOperation_t`, `cublasGemmAlgo_t` and `cublasComputeType_t`.
 _F16, _BF16, _F32, _F64 = 2, 14, 0, 1
 _NO_TRANSPOSE, _TRANSPOSE, _DEFAULT_ALGORITHM = 0, 1, -1
 _COMPUTE_F32, _COMPUTE_TF32, _COMPUTE_F64 = 68, 77, 70
+# Of each rate: data type, compute type, bytes an element, matrix size.
 _RATES = {
     "bfloat16": (_BF16, _COMPUTE_F32, 2, 8192),
     "float16": (_F16, _COMPUTE_F32, 2, 8192),
