@@ -2,7 +2,7 @@
 //! layer_norm(x: T[M, N], weight: T[N], bias: T[N], eps: float64) -> y: T[M, N]    where T in {float32, float16, bfloat16, float64}
 //! let V = 16 // sizeof(T)
 //! let packs = ceil_div(N, V) + min(N % V, 1)
-//! when packs > 4096 or not aligned(x, 16):
+//! when packs > 4096 or not aligned(x, 16) or (packs > 2048 and sizeof(T) == 2):
 //!     layer_norm_long<T><<<M, 512>>>(x, weight, bias, y, N, eps)
 //! when packs > 2048:
 //!     layer_norm_block<T, 1024, 4><<<M, 1024>>>(x, weight, bias, y, N, eps)

@@ -16,8 +16,7 @@
 //!     matmul_tiles<T, 64, 4, false, Plain><<<small_across * small_down * B, 256>>>(a, b, c, M, N, K, small_across, small_down)
 
 // A block computes a TILE × TILE part of c with 16 × 16 threads of SIDE × SIDE results each. Both operands pass through
-// shared memory in slices of DEPTH columns of a and rows of b; while one slice is used, the next is on its way in registers.
-constexpr int DEPTH = 16;
+// shared memory in slices of DEPTH (64 bytes) columns of a and rows of b; while one slice is used, the next is on its way in registers.
 
 template <typename T>
 struct alignas(16) Pack {
@@ -68,7 +67,7 @@ template <typename T, int TILE, int SIDE, bool IS_PACKED, typename B>
 __global__ void __launch_bounds__(256, 2)
     matmul_tiles(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int M, int N, int K, int across,
                  int down) {
-    constexpr int V = Pack<T>::size, LOADS = TILE * DEPTH / V / 256, GROUPS = SIDE / 4;
+    constexpr int DEPTH = 64 / sizeof(T), V = Pack<T>::size, LOADS = TILE * DEPTH / V / 256, GROUPS = SIDE / 4;
     // Slices are stored with k as their slow axis: a thread's rows and columns are then neighbours. The padding spreads
     // the stores of what was turned over banks.
     __shared__ __align__(16) T as[2][DEPTH][TILE + 4];
