@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from llmkernel.errors import LLMKernelError
+from llmkernel.evaluation.report import Report
+
+CORNER = 384
 
 
 @dataclass(frozen=True)
@@ -90,31 +93,40 @@ OPERATORS = (
 
 
 def operators(device: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Verify and time each operator from the library; only on a GPU with torch."""
+    """Time each operator from the library; only on a GPU with torch."""
     if device != "cuda":
         return []
     import torch
-
-    from llmkernel.synthesis.synthesize import synthesize
 
     rows = []
     for operator in OPERATORS:
         if arguments.only and arguments.only not in operator.name:
             continue
-        reference, inputs = operator.make(torch)
         row: dict[str, Any] = {"operator": operator.name, "workload": operator.workload}
         try:
-            kernel = synthesize(reference, operator.name, inputs=inputs, provider="library", device="cuda")
+            report = _judge(*operator.make(torch), operator.name)
         except LLMKernelError as error:
             rows.append({**row, "outcome": "not accepted", "note": str(error).replace("\n", " ")[:200]})
             continue
-        rows.append({**row, "outcome": kernel.report.outcome, **_figures(kernel.report)})
-        del inputs
+        rows.append({**row, "outcome": report.outcome, **_figures(report)})
         torch.cuda.empty_cache()
     return rows
 
 
-def _figures(report: Any) -> dict[str, Any]:
+def _judge(reference: Callable[..., Any], inputs: list[Any], intent: str) -> Report:
+    """Verify the library's kernel in full on a small corner, then check and time it at the published size."""
+    from llmkernel.evaluation.evaluate import evaluate_problem
+    from llmkernel.problem.problem import make_problem
+    from llmkernel.problem.reference import make_reference
+    from llmkernel.synthesis.synthesize import synthesize
+
+    corner = [v[tuple(slice(0, CORNER) for _ in v.shape)].contiguous() for v in inputs]
+    kernel = synthesize(reference, intent, inputs=corner, provider="library", device="cuda")
+    problem = make_problem(*make_reference(reference, inputs))
+    return evaluate_problem(problem, kernel.source, device="cuda", level="quick", with_timing=True)
+
+
+def _figures(report: Report) -> dict[str, Any]:
     timing = report.timing
     if timing is None:
         return {}
