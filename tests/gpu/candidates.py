@@ -298,6 +298,8 @@ __global__ void prints(int* y) {
 LIMITS = """
 //! names() -> y: float64[6]
 //! names<<<1, 1>>>(y)
+#include <cfloat>
+#include <climits>
 #include <cmath>
 #include <cstdint>
 #include <limits>
