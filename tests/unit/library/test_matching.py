@@ -230,16 +230,12 @@ def test_a_reference_that_prints_and_warns_stays_silent(capsys):
         print("computing")
         return np.log(-np.abs(x)) * 0 + x
 
-    problem = problem_of(softmax, normal(4, 9))
-    problem_of(loud, normal(4, 9))
+    problem = problem_of(loud, normal(4, 9))
     capsys.readouterr()
     with pytest.raises(NoLibraryMatchError):
-        reply_of(problem_of(loud, normal(4, 9)))
-    reply_of(problem)
+        reply_of(problem)
 
-    assert (
-        capsys.readouterr().out.count("computing") <= 3
-    )  # the problem itself runs the reference on its example
+    assert capsys.readouterr() == ("", "")
 
 
 def test_the_user_s_arrays_are_not_touched():
