@@ -15,6 +15,7 @@ decides.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,7 +124,10 @@ def allowance(
 
 def as_rows(array: HostArray) -> npt.NDArray[Any]:
     """View a result as rows of its last axis; 0-d and 1-d arrays are one row."""
-    return array.reshape(1, -1) if array.ndim < 2 else array.reshape(-1, array.shape[-1])
+    if array.ndim < 2:
+        return array.reshape(1, -1)
+    # Both sizes in full: NumPy cannot derive one (-1) where the other is 0.
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
 def row_scale(oracle: HostArray, mask: Mask = None) -> Floats:

@@ -121,3 +121,10 @@ def test_error_is_zero_for_itself_and_scales_with_the_deviation(seed, shape, dty
     mask = comparable(got, oracle, None)
     assert row_error(got, got.astype(oracle.dtype), mask) == 0
     assert judge((2 * got).astype(dtype), got.astype(oracle.dtype)).error == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("shape", [(0,), (4, 0), (0, 4), (2, 0, 3), (0, 0)])
+def test_empty_results_of_any_shape_agree(shape):
+    empty = np.zeros(shape, np.float32)
+    assert special_mismatch(empty, empty.astype(np.float64), empty).size == 0
+    assert judge(empty, empty.astype(np.float64)).bad_count == 0
