@@ -125,7 +125,10 @@ __global__ void __launch_bounds__(256, 2)
 #pragma unroll
             for (int i = 0; i < SIDE; ++i)
 #pragma unroll
-                for (int j = 0; j < SIDE; ++j) sums[i][j] += rows[i / 4].at[i % 4] * columns[j / 4].at[j % 4];
+                for (int j = 0; j < SIDE; ++j) {
+                    // Said and not left to the compiler: a product that overflows on its own makes inf - inf, which is NaN.
+                    sums[i][j] = fma(rows[i / 4].at[i % 4], columns[j / 4].at[j % 4], sums[i][j]);
+                }
         }
         // The other slice was last read before the previous barrier.
         if (k0 + DEPTH < K) keep(turn ^ 1);
