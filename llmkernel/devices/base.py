@@ -322,6 +322,9 @@ class Device(ABC):
             What the candidate was verified for.
         """
 
+    def warm_up(self) -> None:  # noqa: B027 - most devices have nothing to warm
+        """Do ahead of the first candidate what it would otherwise wait for."""
+
     def close(self) -> None:  # noqa: B027 - a device may hold nothing
         """Free everything that the device holds."""
 

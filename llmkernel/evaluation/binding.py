@@ -52,7 +52,7 @@ def prepare(
     specs = candidate.header.signature.inputs
     if len(specs) != len(inputs):
         raise BindingError(
-            f"The header takes {len(specs)} inputs; the reference has {len(inputs)}.",
+            f"The number of inputs differs: the header takes {len(specs)}, the reference {len(inputs)}.",
             reason="count",
             rule="a header's inputs are the reference's, in its order",
             received=str(candidate.header.signature),
@@ -68,7 +68,7 @@ def prepare(
         storage, strides = _storage(value, is_strided=layout == "strided" and _takes_strides(spec))
         if layout == "misaligned":
             misalign[spec.name] = value.dtype.itemsize
-        payloads[spec.name] = np.frombuffer(storage.tobytes(), np.uint8)
+        payloads[spec.name] = np.ascontiguousarray(storage).reshape(-1).view(np.uint8)
         arguments.append(
             ArrayArgument(dtype_name(value.dtype), value.shape, strides, misalign.get(spec.name, 0))
         )
@@ -148,7 +148,7 @@ def match_slots(candidate: Candidate, plan: LaunchPlan, expected: Expected) -> l
         pairs += [(s, changed[i]) for i, s in inout if i in changed]
     else:
         raise BindingError(
-            f"The header returns {len(signature.outputs)} arrays; the reference returns {len(returned)}.",
+            f"The header returns {_arrays(len(signature.outputs))}; the reference returns {_arrays(len(returned))}.",
             reason="count",
             rule="a header's outputs are the reference's results, in order",
             received=str(signature),
@@ -175,6 +175,10 @@ def _slot(plan: LaunchPlan, outputs: tuple[ArraySpec, ...], spec: ArraySpec, tar
         buffer = plan.results[outputs.index(spec)]
     declared = plan.buffer(buffer)
     return Slot(spec.name, buffer, declared.dtype, declared.shape, target)
+
+
+def _arrays(count: int) -> str:
+    return f"{count} array{'' if count == 1 else 's'}" if count else "none"
 
 
 def element_size(dtype: str) -> int:

@@ -87,7 +87,7 @@ class Draw:
         payloads = dict(zip(self.plan.results, result.results, strict=True)) | result.finals
         for slot in self.slots:
             data = payloads[slot.buffer]
-            slot.got = np.frombuffer(data.tobytes(), DTYPES[slot.dtype].numpy).reshape(slot.shape)
+            slot.got = data.view(DTYPES[slot.dtype].numpy).reshape(slot.shape)
 
     def release(self) -> None:
         """Let go of everything but the figures."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -178,6 +179,13 @@ def evaluate_problem(
         finding = Finding(
             "crashed", f"The evaluation worker was lost: {lost.fault.message}", dict(lost.fault.details)
         )
+    except LLMKernelError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a candidate made us stumble over, it gets a report
+        what = (
+            f"The judge itself failed: {type(error).__name__}: {str(error)[:300]}. This is a bug of LLM-CUDA."
+        )
+        finding = Finding("inconclusive", what, {"traceback": traceback.format_exc()[-4000:]})
     judge.seconds["total"] = time.perf_counter() - started
     return _report(judge, problem, level, finding, timing)
 

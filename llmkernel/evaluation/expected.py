@@ -13,7 +13,7 @@ import numpy as np
 from llmkernel.errors import ReferenceProblem
 from llmkernel.evaluation.reduction import ReductionLengths
 from llmkernel.evaluation.tolerance import Allowance, allowance, comparable, row_error
-from llmkernel.problem.arrays import HostArray
+from llmkernel.problem.arrays import HostArray, widened
 from llmkernel.problem.dtypes import DTYPES, dtype_name
 from llmkernel.problem.problem import HostInput, Problem
 from llmkernel.problem.workloads import Workload
@@ -81,7 +81,7 @@ class Expected:
             for v in self.inputs
         ]
         try:
-            return _all_results(self.problem, moved, is_wide=True)
+            return all_results(self.problem, moved, is_wide=True)
         except ReferenceProblem:
             return None
 
@@ -95,7 +95,8 @@ def _moved(value: HostArray, rng: np.random.Generator | None) -> HostArray:
     return np.asarray(wide * (1.0 + 0.5 * DTYPES[dtype_name(value.dtype)].eps * sign))
 
 
-def _all_results(problem: Problem, inputs: Sequence[HostInput], *, is_wide: bool) -> list[HostArray]:
+def all_results(problem: Problem, inputs: Sequence[HostInput], *, is_wide: bool) -> list[HostArray]:
+    """Return what the reference returns for a draw, followed by the inputs that it changes in place."""
     run = problem.run_reference(inputs, is_wide=is_wide)
     return [*run.results, *(run.inputs_after[i] for i in problem.contract.mutated)]
 
@@ -110,9 +111,9 @@ def expect(
     llmkernel.errors.ReferenceProblem
         When the reference refuses this draw: the caller drops and lists it.
     """
-    at_dtype = _all_results(problem, inputs, is_wide=False)
+    at_dtype = all_results(problem, inputs, is_wide=False)
     try:
-        wide: list[HostArray] | None = _all_results(problem, inputs, is_wide=True)
+        wide: list[HostArray] | None = all_results(problem, inputs, is_wide=True)
     except ReferenceProblem:
         wide = None
     if wide is not None and [w.shape for w in wide] != [a.shape for a in at_dtype]:
@@ -141,9 +142,9 @@ def _target(problem: Problem, mine: HostArray, wide: HostArray | None, n: int, i
         exact = allowance("float32", 1, 0.0, user=0.0, has_oracle=True)
         policy = Allowance(0.0, 0.0, 0.0, exact.reduction_length, "exact")
         return Target(dtype, mine.shape, mine, mine, has_oracle=True, allowed=policy, input_index=index)
-    target_wide = np.complex128 if kind == "c" else np.float64
-    has_oracle = wide is not None and wide.dtype == target_wide
-    oracle = wide if wide is not None and has_oracle else mine.astype(target_wide)
+    as_wide = widened(mine)
+    has_oracle = wide is not None and wide.dtype == as_wide.dtype
+    oracle = wide if wide is not None and has_oracle else as_wide
     error = 0.0
     if has_oracle and mine.size:
         mask = comparable(mine, oracle, mine)

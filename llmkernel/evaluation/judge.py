@@ -30,6 +30,7 @@ from llmkernel.evaluation.precision import is_downgraded, moved_inputs
 from llmkernel.evaluation.reduction import ReductionLengths
 from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.session import Session
+from llmkernel.evaluation.steadiness import is_doubtful, unsteadiness
 from llmkernel.evaluation.worker.client import POOL, WorkerLostError
 from llmkernel.problem.problem import Problem
 from llmkernel.problem.workloads import Workload, draw_inputs, full_workloads, new_seed, quick_workloads
@@ -246,6 +247,7 @@ class Judge:
         problem = self.problem
         try:
             if self._lengths is None:
+                _refuse_unsteady(unsteadiness(problem))
                 self._lengths = ReductionLengths(problem)
             inputs = draw_inputs(
                 problem,
@@ -256,6 +258,8 @@ class Judge:
                 reduction=self._lengths.longest(workload.sizes),
             )
             expected = expect(problem, workload, inputs, self._lengths)
+            if is_doubtful(expected):
+                _refuse_unsteady(unsteadiness(problem, expected))
             self.has_oracle = all(t.has_oracle for t in expected.targets) and self.has_oracle is not False
         except ReferenceProblem as error:
             if workload.family == "example":
@@ -273,6 +277,7 @@ class Judge:
         mismatch = DRAW_CHECKS[0].inspect(draw)
         if mismatch is not None:
             if not _is_broadcast(workload, problem):
+                _require_steady(mismatch, draw)
                 raise Verdict(mismatch, DRAW_CHECKS[0].name)
             # Sizes that the example ties and a size of 0 or 1 separates: the reference broadcasts, another problem.
             self.dropped.append(f"{workload.label()}: the reference broadcasts there")
@@ -316,6 +321,7 @@ class Judge:
             finding = check.inspect(draw)
             if finding is not None:
                 draw.failed = True
+                _require_steady(finding, draw)
                 if finding.outcome == "wrong_value":
                     finding = self._precise(draw, finding, limits)
                 raise Verdict(finding, check.name)
@@ -356,6 +362,18 @@ class Judge:
         self.checks[result.name] = result
         if self.on_check is not None:
             self.on_check(result)
+
+
+def _require_steady(finding: Finding, draw: Draw) -> None:
+    """End with `inconclusive` where a candidate's mistake is that the reference contradicts itself."""
+    if finding.outcome not in ("wrong_value", "wrong_shape", "non_finite"):
+        return
+    _refuse_unsteady(unsteadiness(draw.expected.problem, draw.expected))
+
+
+def _refuse_unsteady(reason: str) -> None:
+    if reason:
+        raise Verdict(Finding("inconclusive", reason), "reference")
 
 
 def quick_and_full(problem: Problem, level: str) -> tuple[list[Workload], list[Workload]]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from llmkernel.errors import LLMKernelError
+from llmkernel.errors import LLMKernelError, ReferenceProblem
 from llmkernel.problem.arrays import HostArray
 from llmkernel.problem.dtypes import DTYPES, dtype_name
 from llmkernel.problem.problem import HostInput, Problem
@@ -107,7 +107,10 @@ def measure(problem: Problem, inputs: Sequence[HostInput]) -> list[float]:
             copy = np.array(inputs[i])
             copy.reshape(-1)[int(rng.integers(copy.size))] = np.nan
             planted[i] = copy
-            for r, (was, now) in enumerate(zip(base, results_with_mutations(problem, planted), strict=True)):
+            changed = results_with_mutations(problem, planted)
+            if [r.shape for r in changed] != [r.shape for r in base]:
+                raise ReferenceProblem("The shapes of the reference's results depend on values.")
+            for r, (was, now) in enumerate(zip(base, changed, strict=True)):
                 if DTYPES[dtype_name(now.dtype)].kind in "fc":
                     counts[r] += float(np.count_nonzero(np.isnan(now) & ~np.isnan(was))) / _PLACES
         for r, count in enumerate(counts):

@@ -44,6 +44,7 @@ FASTER = 1.03
 SUSPECT = 1.05
 REQUEST_SECONDS = 300.0
 EMULATED_SAMPLES = 5
+CHECKED_OUTPUTS = 2
 
 
 def time_candidate(
@@ -68,7 +69,8 @@ def time_candidate(
     for _ in range(count):
         try:
             draws.append(draw_inputs(problem, workload.sizes, workload.family, seed=new_seed()))
-            problem.run_reference(draws[-1])
+            if len(draws) == 1:
+                problem.run_reference(draws[0])
         except LLMKernelError:
             # Values that the reference refuses: the user's own are timed.
             draws = [own, own]
@@ -200,7 +202,12 @@ def _baseline_requests(
 
     from llmkernel.evaluation.worker.baseline import COMPILE_MODES
 
-    blobs = [np.frombuffer(v.tobytes(), np.uint8) for d in draws for v in d if isinstance(v, np.ndarray)]
+    blobs = [
+        np.ascontiguousarray(v).reshape(-1).view(np.uint8)
+        for d in draws
+        for v in d
+        if isinstance(v, np.ndarray)
+    ]
     arguments = [
         {"dtype": dtype_name(v.dtype), "shape": list(v.shape)}
         if isinstance(v, np.ndarray)
@@ -345,7 +352,8 @@ def _check_outputs(
     assert judge.session is not None
     lengths = ReductionLengths(problem)
     waiting = iter(blobs)
-    for number, names in zip(answer["draws"], answer["names"], strict=True):
+    seen = list(zip(answer["draws"], answer["names"], strict=True))
+    for number, names in seen[:CHECKED_OUTPUTS]:
         payloads = {n: next(waiting) for n in names}
         expected = expect(problem, workload, draws[number], lengths)
         plan = prepare(judge.candidate, draws[number], judge.session.limits()).plan

@@ -60,6 +60,11 @@ class Allowance:
     reduction_length: int
     policy: str
 
+    @property
+    def is_above_cap(self) -> bool:
+        """Whether the reference's own error lifted what is allowed above the cap."""
+        return self.relative > _CAP_FACTOR * self.floor
+
 
 @dataclass(frozen=True)
 class Deviation:

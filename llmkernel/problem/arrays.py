@@ -53,15 +53,16 @@ def to_numpy(value: Any) -> HostArray:
     if kind == "torch":
         import torch
 
-        tensor = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
+        tensor = value.detach().resolve_conj().resolve_neg().contiguous()
+        # A copy from the GPU is our own already; one of a host tensor must be made.
+        tensor = tensor.cpu() if value.is_cuda else tensor.clone()
         if tensor.dtype == torch.bfloat16:
-            bits: HostArray = tensor.view(torch.int16).numpy().view(_BFLOAT16).copy()
-            return bits
-        return np.array(tensor.numpy(), order="C")
+            return np.asarray(tensor.view(torch.int16).numpy().view(_BFLOAT16))
+        return np.asarray(tensor.numpy())
     if kind == "cupy":
         return np.ascontiguousarray(value.get())
-    # np.array(order="C") keeps 0-d arrays 0-d; ascontiguousarray would make them 1-d.
-    return np.array(value, order="C")
+    # np.array(order="C") keeps 0-d arrays 0-d; ascontiguousarray would make them 1-d. Devices read native bytes.
+    return np.array(value, dtype=value.dtype.newbyteorder("="), order="C")
 
 
 def from_numpy(array: HostArray, like: Any) -> Any:
@@ -92,6 +93,56 @@ def widened(array: HostArray) -> HostArray:
     if kind == "c":
         return array.astype(np.complex128)
     return array
+
+
+def upcast(value: Any) -> Any:
+    """Convert a floating array to float64 and a complex one to complex128 in its own framework, on its own device."""
+    kind = kind_of(value)
+    if kind == "torch":
+        import torch
+
+        if value.is_complex():
+            return value.to(torch.complex128)
+        return value.to(torch.float64) if value.is_floating_point() else value
+    return widened(value) if kind == "numpy" else value.astype(widened(np.empty(0, value.dtype)).dtype)
+
+
+def refuse_unusual_array(name: str, value: Any) -> None:
+    """Refuse an array that is more, or less, than its elements: what makes it special would be lost on the way.
+
+    Raises
+    ------
+    llmkernel.errors.ReferenceProblem
+        For masked arrays, matrices and other subclasses, sparse and nested tensors, and tensors without values.
+    """
+    kind = kind_of(value)
+    found = advice = ""
+    if kind == "numpy" and type(value) not in (np.ndarray, np.memmap):
+        found = f"a {type(value).__module__}.{type(value).__name__}"
+        advice = "Pass a plain array, such as numpy.asarray of it, and a mask as an array of its own."
+    elif kind == "torch":
+        import torch
+
+        if value.is_nested:
+            found, advice = "a nested tensor", "Pad it, and pass the lengths as a tensor of their own."
+        elif value.layout is not torch.strided:
+            found = "a sparse tensor"
+            advice = "Pass its to_dense(), or its index and value tensors as inputs of their own."
+        elif value.device.type not in ("cpu", "cuda"):
+            found = f"a tensor on the device {value.device.type}"
+            advice = (
+                "Move it to the CPU or to a CUDA device; a meta tensor has no values, so create it with some."
+            )
+        elif type(value) not in (torch.Tensor, torch.nn.Parameter):
+            found = f"a {type(value).__module__}.{type(value).__name__}"
+            advice = "Pass an ordinary torch.Tensor."
+    if found:
+        raise ReferenceProblem(
+            f"{name} is {found}.",
+            rule="inputs and results are dense, plain arrays with values",
+            received=type(value).__name__ if kind == "numpy" else str(value.layout),
+            next_step=advice,
+        )
 
 
 def results_of(value: Any) -> tuple[list[Any], bool]:

@@ -107,6 +107,14 @@ def dtype_name(value: object) -> str:
     >>> dtype_name(np.dtype("float32")), dtype_name("torch.bfloat16")
     ('float32', 'bfloat16')
     """
+    if isinstance(value, np.dtype) and not value.isnative:
+        raise BindingError(
+            f"dtype {value.str!r} is not in this machine's byte order.",
+            reason="dtype",
+            rule="kernels read and write the bytes of the machine's own order",
+            received=value.str,
+            next_step='Convert the array: x.astype(x.dtype.newbyteorder("=")).',
+        )
     text = value.name if isinstance(value, np.dtype) else str(value).rsplit(".", 1)[-1]
     text = _ALIASES.get(text, text)
     if text not in DTYPES:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,8 +21,10 @@ from llmkernel.problem.arrays import (
     is_array,
     is_on_gpu,
     kind_of,
+    refuse_unusual_array,
     results_of,
     to_numpy,
+    upcast,
     widened,
 )
 from llmkernel.problem.dtypes import DTYPES, dtype_name
@@ -111,10 +115,13 @@ class Problem:
     tolerance: float | None = None
     extra_sizes: tuple[dict[str, int], ...] = ()
     notes: tuple[str, ...] = field(default=())
+    _host: list[HostInput] | None = field(default=None, repr=False)
 
     def host_inputs(self) -> list[HostInput]:
-        """Return the example on the host."""
-        return [to_numpy(v) if is_array(v) else v for v in self.inputs]
+        """Return the example on the host; copied once, and not to be changed."""
+        if self._host is None:
+            self._host = [to_numpy(v) if is_array(v) else v for v in self.inputs]
+        return list(self._host)
 
     def run_reference(self, inputs: Sequence[HostInput], *, is_wide: bool = False) -> ReferenceRun:
         """Run the reference on host values, in its own framework and on the example's device.
@@ -144,41 +151,55 @@ def run_reference(
 ) -> ReferenceRun:
     """Run a reference on host values; see `Problem.run_reference`."""
     given: list[Any] = []
-    before: list[HostInput] = []
     for value, example in zip(inputs, examples, strict=True):
-        if isinstance(value, np.ndarray):
-            host = widened(value) if is_wide else value
-            before.append(host)
-            given.append(from_numpy(host, example) if is_array(example) else host)
+        if isinstance(value, np.ndarray) and is_array(example):
+            moved = from_numpy(value, example)
+            given.append(upcast(moved) if is_wide else moved)
         else:
-            before.append(value)
             given.append(value)
+    marks = [getattr(g, "_version", None) for g in given]
     try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
+        # What a reference prints it would print once a draw.
+        with np.errstate(all="ignore"), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             returned = _without_gradients(reference, given)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, LLMKernelError):
         raise
-    except LLMKernelError:
-        raise
-    except Exception as error:
+    except BaseException as error:  # SystemExit too: it must end neither the cell nor the kernel
         raise ReferenceProblem(
-            f"The reference raised {type(error).__name__}: {str(error)[:300]}",
+            f"The reference raised {type(error).__name__}{f': {error}'[:300] if str(error) else '.'}",
             rule="the reference computes the right answer for every workload it is given",
-            received=", ".join(describe(v) for v in before),
+            received=", ".join(describe(v) for v in inputs),
             next_step="Call the reference on its own with the example inputs and correct it.",
         ) from error
-    after = [to_numpy(g) if is_array(g) else g for g in given]
-    mutated = tuple(
-        i
-        for i, (a, b) in enumerate(zip(after, before, strict=True))
-        if isinstance(a, np.ndarray) and not _same_bits(a, b)
-    )
+    after: list[HostInput] = list(inputs)
+    mutated = []
+    for i, (value, now, mark) in enumerate(zip(inputs, given, marks, strict=True)):
+        # torch counts in-place changes; what it says is unchanged need not be copied back to be compared.
+        if not isinstance(value, np.ndarray) or (mark is not None and now._version == mark):  # noqa: SLF001
+            continue
+        host = to_numpy(now)
+        if not _same_bits(host, widened(value) if is_wide else value):
+            after[i] = host
+            mutated.append(i)
     if returned is None:
-        return ReferenceRun([], after, mutated, returns_tuple=False)
+        return ReferenceRun([], after, tuple(mutated), returns_tuple=False)
     items, returns_tuple = results_of(returned)
-    results = [to_numpy(r) if is_array(r) else np.asarray(r) for r in items]
-    return ReferenceRun(results, after, mutated, returns_tuple)
+    results = [_host_result(r) for r in items]
+    return ReferenceRun(results, after, tuple(mutated), returns_tuple)
+
+
+def _host_result(value: Any) -> HostArray:
+    what = "A result of the reference"
+    refuse_unusual_array(what, value)
+    host: HostArray = to_numpy(value) if is_array(value) else np.asarray(value)
+    try:
+        dtype_name(host.dtype)
+    except BindingError as error:
+        raise ReferenceProblem(
+            f"{what}: {error.what}", rule=error.rule, received=error.received, next_step=error.next_step
+        ) from None
+    return host
 
 
 def _without_gradients(reference: Reference, given: list[Any]) -> Any:
@@ -191,7 +212,10 @@ def _without_gradients(reference: Reference, given: list[Any]) -> Any:
 
 
 def _same_bits(a: HostArray, b: HostArray) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    x, y = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (a, b))
+    return bool(np.array_equal(x, y))
 
 
 def make_problem(
@@ -221,8 +245,6 @@ def make_problem(
             received="None",
             next_step="Add a return statement.",
         )
-    for value in run.results:
-        dtype_name(value.dtype)
     contract = _contract(run, inputs)
     shapes = {
         p: v.shape for p, v in zip(reference.parameters, host, strict=True) if isinstance(v, np.ndarray)
@@ -279,13 +301,7 @@ def scalar_dtype(value: Any, others: Sequence[Any] = ()) -> str:
 def _check_input(parameter: str, value: Any) -> None:
     if not is_array(value):
         return
-    if kind_of(value) == "torch" and value.layout is not None and str(value.layout) != "torch.strided":
-        raise ReferenceProblem(
-            f"{parameter} is a sparse tensor.",
-            rule="inputs are dense arrays",
-            received=str(value.layout),
-            next_step=f"Pass {parameter}.to_dense(), or its index and value tensors as inputs of their own.",
-        )
+    refuse_unusual_array(parameter, value)
     try:
         dtype_name(value.dtype)
     except BindingError as error:
@@ -360,6 +376,7 @@ def _output_dims(problem: Problem, run: ReferenceRun) -> list[tuple[str, ...]]:
             other = problem.run_reference(inputs)
         except LLMKernelError:
             continue
+        _require_fixed_shapes(problem, sizes, other)
         if len(other.results) == len(observed):
             for seen, result in zip(observed, other.results, strict=True):
                 seen.append((sizes, result.shape))
@@ -369,6 +386,27 @@ def _output_dims(problem: Problem, run: ReferenceRun) -> list[tuple[str, ...]]:
         assert found is not None
         dims.append(found)
     return dims
+
+
+def _require_fixed_shapes(problem: Problem, sizes: dict[str, int], seen: ReferenceRun) -> None:
+    """Refuse a reference whose results have other shapes for other values of the same sizes."""
+    for family in ("normal", "small integers"):
+        try:
+            other = problem.run_reference(draw_inputs(problem, sizes, family, seed=2))
+        except LLMKernelError:
+            continue
+        shapes = [r.shape for r in seen.results], [r.shape for r in other.results]
+        if shapes[0] != shapes[1]:
+            raise ReferenceProblem(
+                "The shape of the reference's result depends on the values of its inputs.",
+                rule="a kernel's outputs have shapes that follow from the shapes of its inputs",
+                received=f"{_shapes(shapes[0])} and {_shapes(shapes[1])} for inputs of the same shapes",
+                next_step="Return an array of the greatest possible size, and the number of elements that count.",
+            )
+
+
+def _shapes(shapes: Sequence[tuple[int, ...]]) -> str:
+    return ", ".join("[" + ", ".join(map(str, s)) + "]" for s in shapes) or "no result"
 
 
 def element_kind(dtype: str) -> str:

@@ -159,7 +159,8 @@ def full_workloads(problem: Problem) -> list[Workload]:
     draws = [Workload(own, "example", new_seed(), is_users_own=True)]
     draws += [Workload(small, f, new_seed()) for f in FAMILIES]
     draws += [Workload(own, "normal", new_seed(), is_users_own=True)]
-    draws += [Workload(own, "shifted by 1e4", new_seed(), is_users_own=True)]
+    if _elements(problem, own) <= LARGEST_DERIVED_ELEMENTS:
+        draws += [Workload(own, "shifted by 1e4", new_seed(), is_users_own=True)]
     if other:
         draws += [Workload(other, f, new_seed()) for f in ("normal", "small integers")]
     draws += [Workload(s, "normal", new_seed(), is_users_own=True) for s in problem.extra_sizes]

@@ -150,6 +150,7 @@ def main() -> None:
         device = available_devices()[sys.argv[1]]()
         server = Server(device)
         write_frame(out, server.hello())
+        device.warm_up()
     except LLMKernelError as error:
         write_frame(out, {"error": error_to_dict(error)})
         return
@@ -173,7 +174,7 @@ def _answer(
     try:
         answer, back = server.answer(header, blobs)
     except LLMKernelError as error:
-        return {"error": error_to_dict(error)}, [], False
+        return {"error": error_to_dict(error)}, [], bool(getattr(error, "is_context_lost", False))
     except MemoryError:
         return {"error": error_to_dict(WorkerError("The worker ran out of memory."))}, [], True
     except Exception as error:  # noqa: BLE001 - the notebook must hear of everything
