@@ -92,6 +92,8 @@ def _notebook(name: str, arguments: argparse.Namespace) -> list[Path]:
     import nbformat
     from nbclient.exceptions import CellExecutionError
 
+    from llmkernel.display.clean import one_line
+
     notebook = nbformat.read(_examples() / name, as_version=4)
     folder: Path = arguments.output
     folder.mkdir(parents=True, exist_ok=True)
@@ -103,13 +105,21 @@ def _notebook(name: str, arguments: argparse.Namespace) -> list[Path]:
         execute_notebook(notebook, folder, options)
     except CellExecutionError as error:
         raise LLMKernelError(
-            f"{name} stopped at a cell that failed.",
-            received=str(error).strip().splitlines()[-1][:300],
+            f"{name} stopped at a cell that failed: {_failed_cell(notebook)}",
+            received=one_line(f"{error.ename}: {error.evalue}"),
             next_step="Run `llmkernel doctor`, then the notebook in Jupyter to see the whole report.",
         ) from None
     target = folder / name
     nbformat.write(notebook, target)
     return [target, _html(notebook, target)]
+
+
+def _failed_cell(notebook: Any) -> str:
+    """Return the first line of the cell that holds an error."""
+    for cell in notebook.cells:
+        if any(output.output_type == "error" for output in cell.get("outputs", ())):
+            return str(cell.source).strip().split("\n", 1)[0]
+    return "unknown"
 
 
 def execute_notebook(notebook: Any, folder: Path, options: list[str]) -> None:
@@ -124,6 +134,7 @@ def execute_notebook(notebook: Any, folder: Path, options: list[str]) -> None:
     options : list of str
         Appended to the kernel's command line.
     """
+    import zmq
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
     from jupyter_core.utils import run_sync
@@ -132,6 +143,8 @@ def execute_notebook(notebook: Any, folder: Path, options: list[str]) -> None:
     argv = [sys.executable, "-m", "llmkernel", "-f", "{connection_file}", *options]
     metadata = {"debugger": True, "supported_encryption": ["curve"]}
     manager = AsyncKernelManager()
+    if zmq.has("curve"):
+        manager.transport_encryption = "auto"
     spec = KernelSpec(argv=argv, display_name="LLM-CUDA", language="python", metadata=metadata)
     manager._kernel_spec = spec  # noqa: SLF001 - there is no public setter
     client = NotebookClient(
@@ -147,7 +160,9 @@ def execute_notebook(notebook: Any, folder: Path, options: list[str]) -> None:
 def _html(notebook: Any, target: Path) -> Path:
     from nbconvert import HTMLExporter
 
-    html, _ = HTMLExporter().from_notebook_node(notebook)
+    # The page is read offline: scripts from elsewhere (formulas, widgets) are left out.
+    exporter = HTMLExporter(mathjax_url="", require_js_url="", jquery_url="")
+    html, _ = exporter.from_notebook_node(notebook)
     path = target.with_suffix(".html")
     path.write_text(html, encoding="utf-8")
     return path
