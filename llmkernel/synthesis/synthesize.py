@@ -10,6 +10,7 @@ from typing import Any
 from llmkernel.candidate.candidate import parse_candidate
 from llmkernel.errors import RecordError, UsageError
 from llmkernel.evaluation.evaluate import DEFAULT_TIMEOUT, choose_device
+from llmkernel.evaluation.steadiness import require_steady
 from llmkernel.evaluation.worker.client import POOL
 from llmkernel.problem.problem import Problem, make_problem
 from llmkernel.problem.reference import make_reference, reference_from_names
@@ -124,6 +125,7 @@ def synthesize(
         timeout=min(DEFAULT_TIMEOUT, timeout or DEFAULT_TIMEOUT),
         total_seconds=timeout,
         budget_usd=budget_usd,
+        notebook_budget_usd=getattr(config, "notebook_budget_usd", None),
         arch=arch,
         baselines=dict(baselines or {}),
     )
@@ -158,6 +160,7 @@ def _generate(
     store: RecordStore | None,
     emit: Callable[[SynthesisEvent], None],
 ) -> GeneratedKernel:
+    require_steady(problem)
     source_of_replies = get_provider(provider, config=config)
     limits = POOL.get(device).limits()
     result = Loop(problem, source_of_replies, device, limits, options, emit).run()

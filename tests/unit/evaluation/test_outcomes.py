@@ -146,6 +146,13 @@ HONEST = {
         lambda x: (-x, x > 0),
         normal(100),
     ),
+    "two axes, either of which may be empty": (
+        AXPY.replace("float32[N]", "float32[M, N]")
+        .replace("y, z, N)", "y, z, M * N)")
+        .replace("ceil_div(N", "ceil_div(M * N"),
+        axpy,
+        [2.0, *normal(8, 12), *normal(8, 12)],
+    ),
     "NaN in, NaN out": (
         each("root(x: float32[N]) -> y: float32[N]", "y[i] = sqrtf(x[i]);"),
         np.sqrt,
@@ -234,3 +241,28 @@ def test_wrong_questions_are_refused_before_anything_runs():
         evaluate(AXPY, axpy, axpy_inputs(), device="cpu", level="deep")
     with pytest.raises(ReferenceProblem):
         evaluate(AXPY, axpy, axpy_inputs()[:2], device="cpu")
+
+
+class Counter:
+    def __init__(self):
+        self.calls = 0
+
+    def scale(self, a, x, y):
+        self.calls += 1
+        return axpy(a, x, y) * np.float32(self.calls)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        lambda a, x, y: axpy(a, x, y) * np.random.default_rng().random(x.shape).astype(np.float32),
+        lambda a, x, y: np.random.default_rng().integers(0, 9, x.shape),
+        Counter().scale,
+    ],
+    ids=["noise", "integers", "state"],
+)
+def test_a_candidate_is_not_blamed_for_a_reference_that_contradicts_itself(reference):
+    report = judge(AXPY, reference)
+    assert report.outcome == "inconclusive", report.headline
+    assert report.headline.startswith("The reference gives different results for the same inputs")
+    assert "seed the generator" in report.headline

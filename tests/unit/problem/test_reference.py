@@ -142,9 +142,131 @@ def test_what_cannot_be_a_problem_is_refused_clearly(function, inputs, message):
     assert caught.value.next_step or message == "cannot be called with these inputs"
 
 
-def test_a_sparse_tensor_is_refused_by_name():
-    with pytest.raises(ReferenceProblem, match="x is a sparse tensor"):
-        make_problem(*make_reference(lambda x: x, [torch.eye(3).to_sparse()]))
+class Celsius(np.ndarray):
+    """An array that means more than its numbers."""
+
+
+def fake_tensor():
+    from torch._subclasses import FakeTensorMode
+
+    return FakeTensorMode().from_tensor(torch.ones(4))
+
+
+def nested_tensor():
+    return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
+
+
+UNUSUAL = {
+    "masked": (lambda: np.ma.masked_array(X, mask=X > 2), "is a numpy.ma.MaskedArray"),
+    "matrix": (lambda: np.asmatrix(X), "is a numpy.matrix"),
+    "subclass": (lambda: X.view(Celsius), "Celsius"),
+    "other byte order": (lambda: X.astype(X.dtype.newbyteorder()), "byte order"),
+    "objects": (lambda: np.array([1, None]), "dtype 'object'"),
+    "text": (lambda: np.array(["a"]), "dtype 'str"),
+    "fields": (lambda: np.zeros(3, [("a", "f4")]), "dtype 'void"),
+    "extended precision": (lambda: X.astype(np.longdouble), "dtype 'float"),
+    "sparse COO": (lambda: torch.eye(3).to_sparse(), "is a sparse tensor"),
+    "sparse CSR": (lambda: torch.eye(3).to_sparse_csr(), "is a sparse tensor"),
+    "nested": (nested_tensor, "is a nested tensor"),
+    "meta": (lambda: torch.empty(3, device="meta"), "on the device meta"),
+    "fake": (fake_tensor, "FakeTensor"),
+    "quantized": (lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "dtype 'qint8'"),
+    "half complex": (lambda: torch.zeros(3, dtype=torch.complex32), "dtype 'complex32'"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("make", "message"), UNUSUAL.values(), ids=UNUSUAL.keys())
+def test_an_input_that_is_more_than_its_elements_is_refused_by_name(make, message):
+    with pytest.raises(ReferenceProblem, match=message) as caught:
+        make_problem(*make_reference(lambda x: x, [make()]))
+    assert str(caught.value).startswith("x")
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    "result",
+    [np.ma.masked_array(X, mask=X > 2), np.array([None, 1]), 10**30],
+    ids=["masked", "objects", "int"],
+)
+def test_a_result_that_is_no_plain_array_is_refused(result):
+    with pytest.raises(ReferenceProblem, match="A result of the reference"):
+        make_problem(*make_reference(lambda x: result, [X]))
+
+
+def read_only(x):
+    x.flags.writeable = False
+    return x
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        X[::-1],
+        X.T,
+        np.asfortranarray(X),
+        np.broadcast_to(X[:1], (4, 3)),
+        read_only(X.copy()),
+        X[:0],
+        X[0, 0:1],
+    ],
+    ids=["backwards", "transposed", "Fortran", "broadcast", "read-only", "empty", "one"],
+)
+def test_any_layout_of_a_plain_array_is_an_example(x):
+    problem = make_problem(*make_reference(double, [x]))
+    np.testing.assert_array_equal(problem.evaluate_reference(problem.host_inputs())[0], 2 * x)
+
+
+def test_a_file_that_is_mapped_read_only_is_an_example(tmp_path):
+    X.tofile(tmp_path / "x")
+    x = np.memmap(tmp_path / "x", dtype=np.float32, mode="r")
+    assert make_problem(*make_reference(double, [x])).contract.shapes == ((6,),)
+
+
+def test_shapes_that_depend_on_values_are_refused():
+    with pytest.raises(ReferenceProblem, match="depends on the values"):
+        make_problem(*make_reference(lambda x: x[x > 0], [X]))
+    with pytest.raises(ReferenceProblem, match="depends on the values"):
+        make_problem(*make_reference(np.unique, [X]))
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), MemoryError(), RecursionError("too deep")])
+def test_whatever_a_reference_raises_is_one_readable_error(error):
+    def fails(x):
+        raise error
+
+    with pytest.raises(ReferenceProblem, match=f"The reference raised {type(error).__name__}"):
+        make_problem(*make_reference(fails, [X]))
+
+
+def test_an_interrupt_inside_the_reference_stays_an_interrupt():
+    def stopped(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_problem(*make_reference(stopped, [X]))
+
+
+def test_what_a_reference_prints_is_not_repeated_for_every_draw(capsys):
+    def talks(x):
+        print("hello")
+        return x
+
+    make_problem(*make_reference(talks, [X]))
+    assert capsys.readouterr().out == ""
+
+
+def удвоить(икс):  # noqa: PLC2401 - the point is the script
+    return 2 * икс
+
+
+def sorted(x):  # noqa: A001 - the point is that it hides the builtin
+    return 2 * x
+
+
+def test_names_in_other_scripts_and_names_of_builtins_are_names():
+    assert [s.name for s in make_problem(*make_reference(удвоить, [X])).signature.inputs] == ["икс"]
+    assert make_problem(*make_reference(sorted, [X])).name == "sorted"
 
 
 def test_bfloat16_tensors_keep_their_bits():
