@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument
@@ -17,6 +18,7 @@ from llmkernel.devices.cuda.refusal import (
     scalar_value,
 )
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall
+from llmkernel.devices.cuda.torch_fast import fast_path
 from llmkernel.errors import BindingError
 from llmkernel.problem.signature import ArraySpec
 
@@ -62,10 +64,19 @@ class TorchCaller:
         arrays = [spec for spec in specs if isinstance(spec, ArraySpec)]
         self._arrays = [a for a in domain.arguments if a.kind != "scalar"]
         self._returns_tuple = domain.returns_tuple
+        self._recent: tuple[Any, PreparedCall] | None = None
+        self._fast: Callable[[tuple[Any, ...]], Any] | None = None
         self._inout = [index for index, spec in enumerate(arrays) if spec.is_inout]
+        is_plain = not facts and not self._inout and len(arrays) == len(specs) and not self._returns_tuple
+        self._may_be_fast = is_plain and self._has_one_gpu and self._empty_here is not None
 
     def __call__(self, *arguments: Any) -> Any:
         """Launch on torch's current stream and return new tensors; see `BindingError.reason` for refusals."""
+        fast = self._fast
+        if fast is not None:
+            result = fast(arguments)
+            if result is not None:
+                return result
         if len(arguments) != len(self._checks):
             check_count(self._domain, arguments)
         key: list[Any] = []
@@ -109,6 +120,10 @@ class TorchCaller:
             call.recipe = [
                 (b.shape, contiguous_strides(b.shape), getattr(self._torch, b.dtype)) for b in call.allocated
             ]
+        if self._recent is not None and self._recent[1] is call:
+            # The second call in a row of one kind: the next of that kind need not be looked at in Python.
+            self._fast = fast_path(self._torch, call, arguments, ordinal) if self._may_be_fast else None
+        self._recent = (name, call)
         return self._launch(call, arguments, addresses, ordinal)
 
     def _launch(
