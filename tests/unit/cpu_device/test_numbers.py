@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import struct
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
 import pytest
 import torch
 
-from .support import results
+from llmkernel.errors import CompileError
+
+from .support import DEVICE, results
 
 RANDOM = np.random.default_rng(3)
 
@@ -318,3 +321,80 @@ def test_names_that_candidates_use_without_including_them() -> None:
         32,
         12,
     ]
+
+
+def test_directed_rounding_brackets_the_exact_value() -> None:
+    operations = {"fadd": "a + b", "fsub": "a - b", "fmul": "a * b", "fdiv": "a / b"}
+    calls = "".join(
+        f"o[{3 * i}] = __{name}_rd(a, b); o[{3 * i + 1}] = __{name}_ru(a, b); o[{3 * i + 2}] = __{name}_rz(a, b);"
+        for i, name in enumerate(operations)
+    )
+    source = f"""
+    __global__ void directed(const float* x, const float* y, float* out) {{
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      float a = x[i], b = y[i];
+      float* o = out + i * 15;
+      {calls}
+      o[12] = __fsqrt_rd(fabsf(a)); o[13] = __fsqrt_ru(fabsf(a)); o[14] = __fsqrt_rz(fabsf(a));
+    }}"""
+    a, b = RANDOM.normal(0, 10, (2, 1024)).astype(np.float32)
+    *_, out = results(source, "directed", 4, 256, a, b, np.zeros((1024, 15), np.float32))
+    for i in range(1024):
+        x, y = Fraction(float(a[i])), Fraction(float(b[i]))
+        for column, exact in enumerate((x + y, x - y, x * y, x / y)):
+            down, up, zero = (Fraction(float(v)) for v in out[i, 3 * column : 3 * column + 3])
+            assert down <= exact <= up
+            assert zero == (up if exact < 0 else down)
+            assert np.nextafter(np.float32(down), np.float32(np.inf)) >= np.float32(up)
+        down, up, zero = (Fraction(float(v)) for v in out[i, 12:])
+        assert down**2 <= abs(x) <= up**2
+        assert zero == down
+
+
+def test_parts_of_words() -> None:
+    source = """
+    __global__ void parts(const unsigned* x, const unsigned* y, unsigned* out) {
+      int i = threadIdx.x;
+      unsigned a = x[i], b = y[i];
+      unsigned* o = out + i * 8;
+      o[0] = __vadd4(a, b); o[1] = __vsubss2(a, b); o[2] = __vmaxs4(a, b); o[3] = __vminu2(a, b);
+      o[4] = __vabsdiffu4(a, b); o[5] = __vsadu4(a, b); o[6] = __vcmpgts2(a, b); o[7] = __vaddus4(a, b);
+    }"""
+    a, b = RANDOM.integers(0, 2**32, (2, 64), dtype=np.uint64).astype(np.uint32)
+    *_, out = results(source, "parts", 1, 64, a, b, np.zeros((64, 8), np.uint32))
+
+    def wide(words: np.ndarray, dtype: str) -> np.ndarray:
+        return words.view(dtype).reshape(64, -1).astype(np.int64)
+
+    def words(values: np.ndarray, dtype: str) -> np.ndarray:
+        return values.astype(dtype).reshape(-1).view(np.uint32)
+
+    u4, v4, s4, t4 = wide(a, "uint8"), wide(b, "uint8"), wide(a, "int8"), wide(b, "int8")
+    u2, v2, s2, t2 = wide(a, "uint16"), wide(b, "uint16"), wide(a, "int16"), wide(b, "int16")
+    expected = [
+        words(u4 + v4, "uint8"), words(np.clip(s2 - t2, -32768, 32767), "int16"), words(np.maximum(s4, t4), "int8"),
+        words(np.minimum(u2, v2), "uint16"), words(abs(u4 - v4), "uint8"), abs(u4 - v4).sum(1).astype(np.uint32),
+        words(np.where(s2 > t2, -1, 0), "int16"), words(np.minimum(u4 + v4, 255), "uint8"),
+    ]  # fmt: skip
+    assert (out == np.stack(expected, 1)).all()
+
+
+def test_16_bit_values_convert_where_cuda_converts_them_and_only_there() -> None:
+    source = """
+    #include <cuda_fp16.h>
+    #include <cuda_bf16.h>
+    template <typename T> __global__ void convert(T* x, float* out) {
+      x[0] = 3; x[1] = 2.75; x[2] = 1.5f; x[3] = threadIdx.x;
+      T arr[2] = {}, y = T(-7.9f);
+      double d = x[1]; float f = x[2]; int i = y; bool b = x[3];
+      out[0] = x[0]; out[1] = d; out[2] = f; out[3] = i; out[4] = b ? 1 : 0; out[5] = arr[1];
+      out[6] = (float)x[0] * 2; out[7] = expf(x[3]);
+    }"""
+    for kind, (_, dtype, _, _) in NARROW.items():
+        _, out = results(source, f"convert<{kind}>", 1, 1, np.zeros(4, dtype), np.zeros(8, np.float32))
+        assert out.tolist() == [3, 2.75, 1.5, -7, 0, 0, 6, 1]
+    for expression in ("x[0] += h[0]", "x[0] = h[0] * 2.0f", "h[0] = max(h[0], h[1])"):
+        with pytest.raises(CompileError, match="ambiguous"):
+            DEVICE.compile(
+                f"#include <cuda_fp16.h>\n__global__ void k(float* x, half* h) {{ {expression}; }}", ["k"]
+            )

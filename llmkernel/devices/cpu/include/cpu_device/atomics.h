@@ -4,6 +4,7 @@
 #include "abi.h"
 #include "language.h"
 #include "math_functions.h"
+#include "vector_types.h"
 
 namespace cpu_device {
 
@@ -130,6 +131,15 @@ CPU_DEVICE_ATOMIC(atomicAnd, if_integer, old & value, )
 CPU_DEVICE_ATOMIC(atomicXor, if_integer, old ^ value, )
 CPU_DEVICE_ATOMIC(atomicInc, if_counter, old >= value ? 0 : old + 1, )
 CPU_DEVICE_ATOMIC(atomicDec, if_counter, old == 0 || old > value ? value : old - 1, )
+
+// Element by element, as the hardware does it.
+CPU_DEVICE_INLINE float2 atomicAdd(float2* address, float2 value) {
+    return make_float2(atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y));
+}
+CPU_DEVICE_INLINE float4 atomicAdd(float4* address, float4 value) {
+    return make_float4(atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y),
+                       atomicAdd(&address->z, value.z), atomicAdd(&address->w, value.w));
+}
 
 template <class T>
 CPU_DEVICE_INLINE cpu_device::if_comparable<T> atomicCAS(T* address, cpu_device::same_t<T> compare,

@@ -82,6 +82,30 @@ CPU_DEVICE_INLINE float __fmul_rd(float x, float y) { return __double2float_rd((
 CPU_DEVICE_INLINE float __fmul_ru(float x, float y) { return __double2float_ru((double)x * y); }
 CPU_DEVICE_INLINE float __fmul_rz(float x, float y) { return __double2float_rz((double)x * y); }
 
+// What is left of a quotient or root after rounding is exact in one fused multiply-add; its sign says on which
+// side the rounded value lies.
+CPU_DEVICE_INLINE float __fdiv_rd(float x, float y) {
+    const float near = x / y, rest = fmaf(-near, y, x);
+    return rest != 0.0f && isfinite(near) && (rest < 0.0f) != (y < 0.0f) ? nextafterf(near, -INFINITY) : near;
+}
+CPU_DEVICE_INLINE float __fdiv_ru(float x, float y) { return -__fdiv_rd(-x, y); }
+CPU_DEVICE_INLINE float __fdiv_rz(float x, float y) { return (x < 0) != (y < 0) ? __fdiv_ru(x, y) : __fdiv_rd(x, y); }
+CPU_DEVICE_INLINE float __frcp_rd(float x) { return __fdiv_rd(1.0f, x); }
+CPU_DEVICE_INLINE float __frcp_ru(float x) { return __fdiv_ru(1.0f, x); }
+CPU_DEVICE_INLINE float __frcp_rz(float x) { return __fdiv_rz(1.0f, x); }
+CPU_DEVICE_INLINE float __fsqrt_rd(float x) {
+    const float near = sqrtf(x);
+    return fmaf(-near, near, x) < 0.0f ? nextafterf(near, 0.0f) : near;
+}
+CPU_DEVICE_INLINE float __fsqrt_ru(float x) {
+    const float near = sqrtf(x);
+    return fmaf(-near, near, x) > 0.0f ? nextafterf(near, INFINITY) : near;
+}
+CPU_DEVICE_INLINE float __fsqrt_rz(float x) { return __fsqrt_rd(x); }
+CPU_DEVICE_INLINE float __fsub_rd(float x, float y) { return __double2float_rd((double)x - y); }
+CPU_DEVICE_INLINE float __fsub_ru(float x, float y) { return __double2float_ru((double)x - y); }
+CPU_DEVICE_INLINE float __fsub_rz(float x, float y) { return __double2float_rz((double)x - y); }
+
 // ---- conversions ----
 
 #define CPU_DEVICE_TO_INTEGER(to, name, from, prefix, round_function, floor_function, ceil_function)                  \

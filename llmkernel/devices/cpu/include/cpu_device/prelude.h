@@ -9,6 +9,7 @@
 #include "math_functions.h"
 #include "atomics.h"
 #include "intrinsics.h"
+#include "simd_intrinsics.h"
 #include "synchronization.h"
 #include "entry.h"
 
