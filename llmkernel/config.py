@@ -67,6 +67,18 @@ class LLMKernel(Configurable):  # type: ignore[misc]
         help="""Stop a cell once its attempts have cost this much, in US dollars, where prices are known.
         None: no limit.""",
     ).tag(config=True)
+    notebook_budget_usd = Float(
+        None,
+        allow_none=True,
+        min=0.0,
+        help="""Send no further request once the notebook's requests have cost this much since the kernel
+        started, in US dollars, where prices are known. None: no limit.""",
+    ).tag(config=True)
+    conversation_tokens = Int(
+        20_000,
+        min=0,
+        help="How many tokens of earlier questions and answers %ask sends along; the oldest are dropped.",
+    ).tag(config=True)
     device = Enum(
         DEVICES, "auto", help="Where candidates run. auto: the GPU where there is one, else the cpu device."
     ).tag(config=True)

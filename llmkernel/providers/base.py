@@ -159,6 +159,10 @@ class Provider(ABC):
     def count_tokens(self, request: Request) -> int:
         """Return an estimate of the input tokens of `request` without sending it."""
 
+    def estimate_usd(self, request: Request) -> float | None:  # noqa: ARG002 - for those that know prices
+        """Return about what the input of `request` costs, uncached; None where the price is not known."""
+        return None
+
     @abstractmethod
     def stream(self, request: Request) -> Iterator[Event]:
         """Send `request` and yield events; the last one is a `Reply`.

@@ -6,6 +6,7 @@ The tree::
     ├── UnknownProviderError      no provider has this name
     ├── SdkMissingError           the provider's SDK is not installed
     ├── MissingKeyError           no key was found
+    ├── BudgetReachedError        the notebook's budget has no room for the request
     └── RemoteError               a request was begun; carries provider, status, request_id, partial
         ├── AuthenticationError       the key is not accepted
         ├── PermissionDeniedError     the key may not do this
@@ -37,6 +38,7 @@ from llmkernel.providers.base import Reply
 __all__ = [
     "AuthenticationError",
     "BadRequestError",
+    "BudgetReachedError",
     "ContextTooLongError",
     "MissingKeyError",
     "NetworkError",
@@ -69,6 +71,10 @@ class SdkMissingError(ProviderError):
 
 class MissingKeyError(ProviderError):
     """No key was found in the environment, the keyring or the key file."""
+
+
+class BudgetReachedError(ProviderError):
+    """The notebook's budget has no room for the request; it was not sent."""
 
 
 class RemoteError(ProviderError):

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 from llmkernel.errors import ConfigurationError, LLMKernelError, ProviderError
 from llmkernel.providers import network
-from llmkernel.providers.base import Event, Provider, Request
+from llmkernel.providers.base import Event, Provider, Request, Usage
 from llmkernel.providers.errors import MissingKeyError, SdkMissingError
 from llmkernel.providers.keys import Key, find_key, key_file
-from llmkernel.providers.models import Model, load_models
+from llmkernel.providers.models import Model, cost_usd, load_models
 from llmkernel.providers.retry import Clock, RetryPolicy, stream_with_retries
 from llmkernel.providers.settings import ProviderSettings
 from llmkernel.providers.translate import Call, not_this_protocol, proxy_error, translate
@@ -103,6 +103,10 @@ class RemoteProvider(Provider):
         texts = (request.system, *(m.text for m in request.messages))
         size = sum(len(text.encode("utf-8", "replace")) for text in texts)
         return round(size / _BYTES_PER_TOKEN) + _TOKENS_PER_MESSAGE * len(texts)
+
+    def estimate_usd(self, request: Request) -> float | None:
+        """Return about what the input of `request` costs, uncached; None where the price is not known."""
+        return cost_usd(Usage(input_tokens=self.count_tokens(request)), self.model(request))
 
     def stream(self, request: Request) -> Iterator[Event]:
         """Send `request` and yield events, the last one a `Reply`; closing the generator hangs up.

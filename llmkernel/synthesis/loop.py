@@ -17,6 +17,7 @@ from llmkernel.problem.problem import Problem
 from llmkernel.prompts.build import build_request
 from llmkernel.providers.base import Provider, Reply, Request, Started, TextDelta, Thinking, Usage, Waiting
 from llmkernel.providers.errors import failure_of_reply
+from llmkernel.providers.usage import stream_counted
 from llmkernel.synthesis.events import (
     Attempt,
     AttemptFinished,
@@ -55,7 +56,9 @@ class LoopOptions:
     total_seconds : float or None
         Wall-clock limit of the whole loop.
     budget_usd : float or None
-        Checked before a request.
+        Of this loop, checked before a request.
+    notebook_budget_usd : float or None
+        Of the whole session (`llmkernel.providers.usage`), checked before a request.
     arch : str or None
     baselines : dict
     """
@@ -68,6 +71,7 @@ class LoopOptions:
     timeout: float = 20.0
     total_seconds: float | None = None
     budget_usd: float | None = None
+    notebook_budget_usd: float | None = None
     arch: str | None = None
     baselines: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
@@ -206,8 +210,14 @@ class Loop:
 
     def _stream(self, request: Request) -> Reply:
         reply: Reply | None = None
+        counted = stream_counted(
+            self.provider,
+            request,
+            purpose=self.problem.name,
+            budget_usd=self.options.notebook_budget_usd,
+        )
         # Closed also when a listener is interrupted: the connection must not outlive the cell.
-        with contextlib.closing(self.provider.stream(request)) as events:  # type: ignore[type-var]
+        with contextlib.closing(counted) as events:  # type: ignore[type-var]
             for event in events:
                 if isinstance(event, TextDelta):
                     self.emit(TextReceived(event.text))

@@ -10,6 +10,7 @@ from typing import Any
 from llmkernel.candidate.candidate import parse_candidate
 from llmkernel.errors import RecordError, UsageError
 from llmkernel.evaluation.evaluate import DEFAULT_TIMEOUT, choose_device
+from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.steadiness import require_steady
 from llmkernel.evaluation.worker.client import POOL
 from llmkernel.problem.problem import Problem, make_problem
@@ -113,6 +114,7 @@ def synthesize(
         No candidate was accepted; carries all attempts.
     """
     _check(intent, attempts, replay)
+    check_settings(timeout=timeout, tolerance=tolerance, arch=arch)
     emit = on_event or (lambda _: None)
     chosen = choose_device(device)
     problem = problem_of(reference, intent, inputs, name, tolerance, shapes)
