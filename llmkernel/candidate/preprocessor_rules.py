@@ -24,6 +24,8 @@ _HOST_INCLUDES = ("torch/", "ATen/", "c10/", "pybind11/", "Python.h", "thrust/",
 _PRAGMAS = re.compile(r"(?:unroll|nounroll|once|nv_diag_\w+|nv_diagnostic|diag_suppress|diag_default)\b")
 _INCLUDE = re.compile(r'#\s*(include|include_next|import)\b\s*(?:<([^>]*)>|"([^"]*)")?')
 _CUDA_WORD = re.compile(r"__\w+__|__(?:sync|shfl|nv|half)\w*")
+# The marks are those of "Trojan Source" (CVE-2021-42574).
+_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _DIRECTIVES = words(
     "include define undef if ifdef ifndef elif elifdef elifndef else endif pragma error warning"
 )
@@ -108,6 +110,18 @@ def redefinition(source: Source) -> Iterator[Finding]:
         match = re.match(r"#\s*(define|undef)\s+(\w+)", each.text)
         if match and (match[2] in _WORDS or _CUDA_WORD.fullmatch(match[2])):
             yield Finding(each.line, f"`{match[2]}` is a word of the language.")
+
+
+@rule(
+    "control-character",
+    "what is shown is what is compiled, so comments too hold no characters that cannot be seen or stored",
+    "Remove the character.",
+)
+def control_character(source: Source) -> Iterator[Finding]:
+    """Control characters, lone surrogates, and marks that turn the direction of the text."""
+    for match in _UNSEEN.finditer(source.text):
+        line = source.text.count("\n", 0, match.start()) + 1
+        yield Finding(line, f"The character {match.group()!r} cannot stand in a candidate.")
 
 
 @rule("stray-character", "names are written in letters, digits and underscores", "Remove the character.")

@@ -16,6 +16,9 @@ from llmkernel.candidate.cxx_declarations import Declaration, declarations
 from llmkernel.candidate.lexer import CxxToken, expand_macros, tokenize
 from llmkernel.errors import RejectedError
 
+# Written kernels have some hundred lines; a reply that repeats itself for ever shall not keep the parsers busy.
+MAX_CHARACTERS = 1_000_000
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -122,6 +125,13 @@ def check_rules(source: str) -> None:
         For the first rule that is broken, with its name and line.
     """
     # These modules fill the registry; their order is the order in which rules are asked.
+    if len(source) > MAX_CHARACTERS:
+        raise RejectedError(
+            f"The source has {len(source)} characters.",
+            rule_name="length",
+            rule=f"length: a candidate has at most {MAX_CHARACTERS} characters",
+            next_step="Leave out tables and copies that the kernel can do without.",
+        )
     for module in ("host_rules", "preprocessor_rules", "assembly_rules"):
         import_module(f"llmkernel.candidate.{module}")
     parsed = Source(source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument, ScalarValue
@@ -15,8 +15,9 @@ from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.feedback import feedback_of
 from llmkernel.evaluation.judge import Judge, Verdict, quick_and_full
 from llmkernel.evaluation.report import CheckResult, Report, Timing
+from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.worker.client import WorkerLostError
-from llmkernel.problem.arrays import is_array
+from llmkernel.problem.arrays import describe, is_array
 from llmkernel.problem.dtypes import dtype_name
 from llmkernel.problem.problem import Problem, make_problem
 from llmkernel.problem.reference import make_reference
@@ -126,9 +127,19 @@ def evaluate(
             received=str(level),
             next_step="Use full.",
         )
-    made, values = make_reference(reference, inputs)
+    check_settings(timeout=timeout, tolerance=tolerance, arch=arch)
+    if is_array(inputs) or isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
+        raise UsageError(
+            "The inputs are not a list of inputs.",
+            rule="inputs is a list or tuple, one value for each parameter of the reference, in order",
+            received=describe(inputs),
+            next_step="Write inputs=[x] where there is one input.",
+        )
+    made, values = make_reference(reference, list(inputs))
     problem = make_problem(made, values, tolerance=tolerance)
-    text = source if isinstance(source, str) else str(source)
+    given: Any = source
+    text = given.decode(errors="replace") if isinstance(given, bytes) else str(given)
+    text = text.removeprefix("\ufeff")
     adopt_signature(problem, _signature_of(signature, text))
     return evaluate_problem(
         problem,

@@ -11,6 +11,7 @@ from typing import Any
 from llmkernel.candidate.candidate import parse_candidate
 from llmkernel.errors import NotAcceptedError
 from llmkernel.evaluation.evaluate import choose_device, evaluate_problem
+from llmkernel.evaluation.settings import check_settings
 from llmkernel.providers.base import Usage
 from llmkernel.records.store import RecordStore
 from llmkernel.synthesis.events import (
@@ -70,6 +71,7 @@ def accept_source(
         When it does not pass; carries the attempt with its report.
     """
     emit = on_event or (lambda _: None)
+    check_settings(tolerance=tolerance, arch=arch)
     chosen = choose_device(device)
     problem = problem_of(reference, BY_HAND, inputs, name, tolerance, shapes)
     started = time.perf_counter()

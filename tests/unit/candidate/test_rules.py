@@ -48,6 +48,10 @@ REFUSED = [
     ("c-linkage", 'extern "C" { int puts(const char*); }'),
     ("c-linkage", 'extern "C" __global__ void write(float* x) {}'),
     ("c-linkage", '#define JOIN(a, b) a##b\nextern "C" int JOIN(sys, tem)(const char*);'),
+    ("control-character", "// \x00"),
+    ("control-character", "// \x1b[2J"),
+    ("control-character", "// \u202e desrever"),
+    ("control-character", "// \ud800"),
     ("include", "#include <torch/extension.h>"),
     ("include", "#include <ATen/ATen.h>"),
     ("include", "#include <pybind11/pybind11.h>"),
@@ -152,6 +156,14 @@ def test_what_is_refused(name: str, code: str) -> None:
     assert 2 <= error.line <= 2 + code.count("\n")
     assert RULES[name].reason in str(error)
     assert error.next_step
+
+
+def test_a_source_without_end_is_refused_before_it_is_read() -> None:
+    with pytest.raises(RejectedError, match="characters") as caught:
+        check_rules(KERNEL + "// " + 1_000_000 * "a")
+
+    assert caught.value.rule_name == "length"
+    assert caught.value.next_step
 
 
 @pytest.mark.parametrize("code", ALLOWED)

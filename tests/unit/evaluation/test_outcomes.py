@@ -70,6 +70,10 @@ WRONG = {
     "host code": (AXPY + "\nint main() { return 0; }\n", "rejected"),
     "no kernel": ("I am sorry, I cannot do that.", "rejected"),
     "nothing": ("", "rejected"),
+    "a character that cannot be stored": (AXPY + "// \ud800\n", "rejected"),
+    "ten megabytes": (AXPY + "// " + 10_000_000 * "a" + "\n", "rejected"),
+    "bytes": (b"\xff\xfe no kernel", "rejected"),
+    "no text": (None, "rejected"),
     "binary": ("\x00\xff" * 50, "rejected"),
     "excludes the user's own size": (
         AXPY.replace("\n//! axpy<<<", "\n//! require N <= 10\n//! axpy<<<"),
@@ -241,6 +245,41 @@ def test_wrong_questions_are_refused_before_anything_runs():
         evaluate(AXPY, axpy, axpy_inputs(), device="cpu", level="deep")
     with pytest.raises(ReferenceProblem):
         evaluate(AXPY, axpy, axpy_inputs()[:2], device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": -1.0}, "timeout"),
+        ({"timeout": "soon"}, "timeout"),
+        ({"timeout": float("inf")}, "timeout"),
+        ({"tolerance": -1e-3}, "tolerance"),
+        ({"tolerance": float("nan")}, "tolerance"),
+        ({"tolerance": "1e-3"}, "tolerance"),
+        ({"arch": "hopper"}, "architecture"),
+        ({"arch": 90}, "architecture"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(options, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        judge(AXPY, **options)
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize("inputs", [None, 3, "x", np.ones(3, np.float32)])
+def test_inputs_that_are_no_list_are_refused(inputs):
+    with pytest.raises(UsageError, match=r"Write inputs=\[x\]"):
+        evaluate(AXPY, axpy, inputs, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["\ufeff" + AXPY, AXPY.replace("\n", "\r\n"), AXPY.encode()],
+    ids=["byte order mark", "CRLF", "bytes"],
+)
+def test_a_file_may_be_stored_in_any_usual_way(source):
+    assert judge(source, level="quick").outcome == "passed"
 
 
 class Counter:
