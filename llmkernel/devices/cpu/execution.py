@@ -40,7 +40,7 @@ def execute_in_runner(
         return []
     try:
         buffers = BufferFile(plan, runs)
-    except (OSError, OverflowError, ValueError) as error:
+    except (MemoryError, OSError) as error:
         return [
             Execution(0.0, Fault("out_of_memory", f"The buffers of the run do not fit into memory: {error}."))
         ]

@@ -10,6 +10,7 @@ import mmap
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -22,7 +23,8 @@ PAGE = 4096
 ALIGNMENT = 256
 # Far below where the system puts programs and libraries, and wide enough for any buffer.
 SLOTS_BASE = 0x1000_0000_0000
-SLOT_BYTES = 1 << 35
+SLOTS_BYTES = 1 << 46
+MAX_SLOT_BYTES = 1 << 35
 STACKS_BASE = 0x0800_0000_0000
 _CANARY = 0xA7
 
@@ -76,20 +78,29 @@ class BufferFile:
     def __init__(self, plan: LaunchPlan, executions: Sequence[Mapping[str, Image]]) -> None:
         self.slots: list[list[Slot]] = []
         self.file = -1
+        count = max(len(plan.buffers) * len(executions), 1)
+        self._slot_bytes = min(MAX_SLOT_BYTES, SLOTS_BYTES // count) // PAGE * PAGE
         offset = index = 0
         for images in executions:
             row = []
             for buffer in plan.buffers:
                 image = images[buffer.name]
                 image_at, mapped = place(image)
-                # The pages end in the middle of the slot: half of it lies unmapped on either side.
-                address = SLOTS_BASE + index * SLOT_BYTES + SLOT_BYTES // 2 - mapped
+                # The pages end in the middle of the slot: half of it lies unmapped behind them.
+                address = (
+                    SLOTS_BASE + index * self._slot_bytes + self._slot_bytes // PAGE // 2 * PAGE - mapped
+                )
+                if mapped > self._slot_bytes // 2 - PAGE:
+                    raise MemoryError(f"`{buffer.name}` needs {mapped} bytes of address space")
                 row.append(Slot(buffer.name, address, offset, mapped, image_at, image))
                 offset += mapped
                 index += 1
             self.slots.append(row)
         self._plan = plan
         self.total_bytes = max(offset, PAGE)
+        available = _available_bytes()
+        if self.total_bytes > available:
+            raise MemoryError(f"{self.total_bytes} bytes are needed, {available} are available")
         self.file = os.memfd_create("llmkernel-buffers", os.MFD_CLOEXEC)
         try:
             os.ftruncate(self.file, self.total_bytes)
@@ -133,7 +144,7 @@ class BufferFile:
 
     def find(self, execution: int, address: int) -> Slot | None:
         """Return the buffer in whose slot an address lies."""
-        index, _ = divmod(address - SLOTS_BASE, SLOT_BYTES)
+        index = (address - SLOTS_BASE) // self._slot_bytes
         in_row = index - execution * len(self._plan.buffers)
         row = self.slots[execution] if execution < len(self.slots) else []
         return row[in_row] if 0 <= in_row < len(row) else None
@@ -157,3 +168,14 @@ class BufferFile:
 
     def _pages(self, slot: Slot) -> Bytes:
         return np.frombuffer(self._map, np.uint8, slot.mapped_bytes, slot.file_offset)
+
+
+def _available_bytes() -> int:
+    """Return how much memory can be taken before the system would have to end processes."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return 1 << 62

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_PRINTED = 64 * 1024
-_MAX_REPORTS = 4096
+_MAX_REPORTS = 1 << 16
 # The runner's own alarm comes first; this much later it is ended from outside.
 _GRACE_SECONDS = 2.0
 _END_SECONDS = 10.0

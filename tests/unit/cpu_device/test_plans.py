@@ -117,3 +117,13 @@ def test_clusters_cooperative_launches_and_limits() -> None:
         with pytest.raises(LaunchError) as caught:
             DEVICE.execute(module, LaunchPlan((), (one,), ()), {}, ExecutionOptions())
         assert caught.value.line == 9
+
+
+def test_many_runs_in_one_process() -> None:
+    module = DEVICE.compile("__device__ int n; __global__ void k(int* x) { x[0] = n++; }", ["k"])
+    one = KernelLaunch("k", (1, 1, 1), (1, 1, 1), 0, None, False, (PointerArgument("x"),), 1)
+    many = LaunchPlan((Buffer("x", "int32", (1,), "output"),), (one,), ("x",))
+    runs = [{"x": image_of(np.zeros(1, np.int32))} for _ in range(4000)]
+    done = DEVICE.execute_many(module, many, runs, ExecutionOptions(timeout_seconds=10))
+    assert len(done) == 4000
+    assert [int(r["x"].payload.view(np.int32)[0]) for r in runs] == list(range(4000))

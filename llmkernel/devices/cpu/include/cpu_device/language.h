@@ -33,7 +33,6 @@
 #define __builtin_assume(condition) ((condition) ? (void)0 : __builtin_unreachable())
 #endif
 #define __builtin_align__(n) __attribute__((aligned(n)))
-#define __assume(condition) __builtin_assume(condition)
 
 #define CPU_DEVICE_INLINE inline __attribute__((always_inline))
 // A default argument is evaluated where the call stands: the source line, at no cost when nothing goes wrong.
