@@ -38,7 +38,7 @@ def load_object(words: str, option: str) -> Any:
             received=words,
             next_step=f"For example {option} references:softmax.",
         )
-    value: Any = _module(where, option)
+    value: Any = load_module(where, option)
     for part in name.split("."):
         if not hasattr(value, part):
             near = difflib.get_close_matches(part, [n for n in dir(value) if not n.startswith("_")], n=1)
@@ -57,7 +57,14 @@ def load_object(words: str, option: str) -> Any:
     return value
 
 
-def _module(where: str, option: str) -> ModuleType:
+def load_module(where: str, option: str) -> ModuleType:
+    """Import a module by its name, or a file by its path.
+
+    Raises
+    ------
+    llmkernel.errors.UsageError
+        When it cannot be imported; `option` is named.
+    """
     directory = str(Path.cwd())
     if directory not in sys.path:
         sys.path.insert(0, directory)

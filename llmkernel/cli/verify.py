@@ -18,10 +18,11 @@ _MAX_BYTES = 4 << 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``llmkernel verify``."""
-    parser.add_argument("file", metavar="FILE", help="a .cu file with a launch header, or a record's folder")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="a .cu file with a launch header, or a record's folder"
+    )
     parser.add_argument(
         "--reference",
-        required=True,
         metavar="MODULE:NAME",
         help="callable that defines the right answer; also PATH.py:NAME",
     )
@@ -48,7 +49,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--level", choices=("quick", "full"), default="full", help="(%(default)s)")
     parser.add_argument("--time", action="store_true", help="time it, if it passes")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        default="",
+        metavar="OUT",
+        help="print the report as JSON; with --gallery, write the score to OUT",
+    )
+    parser.add_argument(
+        "--gallery",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="judge the kernels of a gallery (tests/rogues) instead of FILE, and print the score",
+    )
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="WORD",
+        help="cases of the gallery whose name, kind or problem contains it",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     Returns
     -------
     int
-        0 where it passed, else 1.
+        0 where it passed, or the whole gallery was judged right; else 1.
 
     Raises
     ------
@@ -66,9 +87,13 @@ def run(arguments: argparse.Namespace) -> int:
     llmkernel.errors.LLMKernelError
         Whatever `llmkernel.evaluate` raises.
     """
+    if arguments.gallery is not None:
+        from llmkernel.cli import gallery
+
+        return gallery.run(arguments.gallery, arguments.device, arguments.only, arguments.json)
     from llmkernel.evaluation.evaluate import evaluate
 
-    source = _read(Path(arguments.file))
+    source = _read(_file(arguments))
     reference = load_object(arguments.reference, "--reference")
     report = evaluate(
         source,
@@ -86,6 +111,19 @@ def run(arguments: argparse.Namespace) -> int:
         width = min(shutil.get_terminal_size((100, 24)).columns, 120)
         print(format_report(report, width, is_colour=sys.stdout.isatty()))
     return 0 if report.is_passed else 1
+
+
+def _file(arguments: argparse.Namespace) -> Path:
+    # `--json kernel.cu`: what follows is the file, since only a gallery writes its JSON to one.
+    words = [w for w in (arguments.file, arguments.json) if w and w != "-"]
+    if len(words) != 1 or not arguments.reference:
+        raise UsageError(
+            "There is nothing to verify." if not words else "It is not clear what to verify.",
+            rule="name one FILE and its --reference MODULE:NAME, or --gallery",
+            received=" ".join(words) or "no FILE",
+            next_step="For example: llmkernel verify kernel.cu --reference references.py:softmax",
+        )
+    return Path(words[0])
 
 
 def _inputs(arguments: argparse.Namespace, source: str) -> list[Any]:

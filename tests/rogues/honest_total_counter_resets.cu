@@ -1,0 +1,20 @@
+// honest: problem=total; kind=fences; why=the counter of the last-block pattern is a __device__ variable that resets itself
+//! total(x: float32[N]) -> y: float32
+//! let blocks = max(1, min(ceil_div(N, 64), 32))
+//! scratch part: float32[blocks]
+//! total<<<blocks, 32>>>(x, part, y, N)
+__device__ unsigned done = 0;
+__global__ void total(const float* x, volatile float* part, float* y, int N) {
+    float sum = 0.0f;
+    for (int i = blockIdx.x * 32 + threadIdx.x; i < N; i += 32 * gridDim.x) sum += x[i];
+    for (int k = 16; k > 0; k >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, k);
+    if (threadIdx.x == 0) {
+        part[blockIdx.x] = sum;
+        __threadfence();
+        if (atomicInc(&done, gridDim.x - 1) == gridDim.x - 1) {
+            float all = 0.0f;
+            for (int b = 0; b < gridDim.x; ++b) all += part[b];
+            *y = all;
+        }
+    }
+}

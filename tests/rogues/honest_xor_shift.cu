@@ -1,0 +1,9 @@
+// honest: problem=xor_shift; kind=integers; why=unsigned shifts
+//! mix(x: uint32[N]) -> y: uint32[N]
+//! mix<<<ceil_div(N, 64), 64>>>(x, y, N)
+__global__ void mix(const unsigned* x, unsigned* y, int N) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < N) {
+        y[i] = (x[i] << 5) ^ (x[i] >> 3);
+    }
+}
