@@ -96,7 +96,8 @@ class FaultReader:
                 text = f"A kernel wrote {report.address} bytes past the end of its dynamic shared memory."
                 at = {"byte_offset": report.address, "memory": "shared"}
                 return self._fault(report, "illegal_address", text, **at)
-        return self._fault(report, "launch_failed", f"{tidy(report.text) or 'The run could not start'}.")
+        kind_of = "out_of_memory" if "failed to map segment" in report.text else "launch_failed"
+        return self._fault(report, kind_of, f"{tidy(report.text) or 'The run could not start'}.")
 
     def _deadlock(self, report: Report, details: dict[str, Any]) -> Fault:
         parts = []

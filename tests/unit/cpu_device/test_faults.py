@@ -198,6 +198,11 @@ def test_an_exhausted_heap() -> None:
     assert fault_of(source, np.zeros(1, np.int32), block=1).kind == "out_of_memory"
 
 
+def test_variables_larger_than_memory() -> None:
+    source = "__device__ char big[1ull << 40]; __global__ void k(int* x) { x[0] = big[x[0]]; }"
+    assert fault_of(source, np.zeros(1, np.int32), block=1).kind == "out_of_memory"
+
+
 def test_overrunning_dynamic_shared_memory() -> None:
     source = "__global__ void k(int n) { extern __shared__ int s[]; s[n] = 1; }"
     fault = fault_of(source, np.int32(64), block=1, shared=256)
