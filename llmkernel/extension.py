@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from llmkernel.config import register_config, unregister_config
+from llmkernel.magics.ask import AskMagics
+from llmkernel.magics.ask_lines import AskLines
 from llmkernel.magics.completion import MagicMatcher
 from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
 from llmkernel.magics.kernels import KernelsMagics
 from llmkernel.magics.placement import CellPlacement
+from llmkernel.magics.session import register_session, unregister_session
+from llmkernel.magics.usage import UsageMagics
+from llmkernel.providers.usage import LEDGER
 
 # Every magic in these is completed; a cell magic also has its place in the cell checked.
-MAGICS = (CudaFromMagics, CudaMagics, KernelsMagics)
+MAGICS = (CudaFromMagics, CudaMagics, KernelsMagics, AskMagics, UsageMagics)
 
 _ATTRIBUTE = "_llmkernel_loaded"
 
@@ -27,12 +32,14 @@ def load(ipython: Any) -> None:
     cell_magics, line_magics = (
         tuple(name for magics in MAGICS for name in magics.magics[kind]) for kind in ("cell", "line")
     )
-    placement = CellPlacement(cell_magics)
+    transformers = (CellPlacement(cell_magics), AskLines())
     # First, so that the body is taken before IPython strips prompts and trailing blanks from it.
-    ipython.input_transformers_cleanup.insert(0, placement)
+    ipython.input_transformers_cleanup[:0] = transformers
     matcher = MagicMatcher(ipython, cell_magics, line_magics)
     ipython.Completer.custom_matchers.append(matcher)
-    setattr(ipython, _ATTRIBUTE, (placement, matcher))
+    register_session(ipython)
+    LEDGER.locate = lambda: f"[{ipython.execution_count}]"
+    setattr(ipython, _ATTRIBUTE, (transformers, matcher))
 
 
 def unload(ipython: Any) -> None:
@@ -40,8 +47,9 @@ def unload(ipython: Any) -> None:
     loaded = ipython.__dict__.pop(_ATTRIBUTE, None)
     if loaded is None:
         return
-    placement, matcher = loaded
-    _discard(ipython.input_transformers_cleanup, placement)
+    transformers, matcher = loaded
+    for transformer in transformers:
+        _discard(ipython.input_transformers_cleanup, transformer)
     _discard(ipython.Completer.custom_matchers, matcher)
     for magics in MAGICS:
         for kind in ("line", "cell"):
@@ -49,6 +57,8 @@ def unload(ipython: Any) -> None:
                 ipython.magics_manager.magics[kind].pop(name, None)
         instance = ipython.magics_manager.registry.pop(magics.__name__, None)
         _discard(ipython.configurables, instance)
+    LEDGER.locate = str
+    unregister_session(ipython)
     unregister_config(ipython)
 
 

@@ -100,6 +100,11 @@ class _Open:
         return Block(self.tag, "\n".join(self.lines).strip("\n") + "\n", self.line, is_closed)
 
 
+def find_blocks(text: str) -> tuple[Block, ...]:
+    """Return every fenced block of a reply, in the order of the opening fences."""
+    return tuple(_blocks(_lines(text)))
+
+
 def extract_source(text: str) -> Extracted:
     """Take the candidate out of a reply.
 
@@ -113,8 +118,7 @@ def extract_source(text: str) -> Extracted:
     llmkernel.errors.ReplyError
         When there is no candidate, or more than one.
     """
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    blocks = tuple(_blocks(lines))
+    lines, blocks = _lines(text), find_blocks(text)
     with_kernel = [i for i, b in enumerate(blocks) if b.has_kernel]
     found = [i for i in with_kernel if blocks[i].is_candidate] or with_kernel
     if found:
@@ -128,6 +132,10 @@ def extract_source(text: str) -> Extracted:
         received=_seen(text, blocks),
         next_step="Reply with one ```cuda block that begins with the launch header.",
     )
+
+
+def _lines(text: str) -> list[str]:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _choose(blocks: tuple[Block, ...], found: list[int]) -> Extracted:

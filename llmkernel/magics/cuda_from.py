@@ -11,6 +11,7 @@ from llmkernel.errors import UsageError
 from llmkernel.magics.job import make_job
 from llmkernel.magics.notebook import notebook_path
 from llmkernel.magics.options import CUDA_FROM_ARGUMENTS, CudaFromOptions, declare, parse_options
+from llmkernel.magics.secrets import refuse_secrets
 
 _USAGE = "%%cuda_from REFERENCE [options]\n    what the kernel should do, in your own words"
 
@@ -39,6 +40,7 @@ class CudaFromMagics(Magics):  # type: ignore[misc]
             )
         config = get_config(self.shell)
         options = parse_options(CudaFromOptions, self.cuda_from, line, config)
+        refuse_secrets(f"{line}\n{cell}")
         job = make_job(self.shell, options, config)
         arguments = {
             **job.arguments,

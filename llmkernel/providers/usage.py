@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from llmkernel.providers.base import Event, Provider, Reply, Request, Started, Usage
-from llmkernel.providers.errors import BudgetReachedError
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,9 @@ class UsageLedger:
         spent, least = self.spent_usd, provider.estimate_usd(request) or 0.0
         if spent < budget_usd and spent + least <= budget_usd:
             return
+        # Here, not above: a kernel that starts needs the ledger and none of the errors.
+        from llmkernel.providers.errors import BudgetReachedError
+
         raise BudgetReachedError(
             f"The notebook's budget of ${budget_usd:.4g} is reached; the request was not sent.",
             rule="notebook_budget_usd is checked before a request, never after",

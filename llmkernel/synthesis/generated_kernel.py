@@ -94,6 +94,11 @@ class GeneratedKernel:
         return str(self._candidate.header.signature)
 
     @property
+    def problem(self) -> Problem:
+        """What it computes: reference, example inputs, tolerance."""
+        return self._problem
+
+    @property
     def domain(self) -> VerifiedDomain:
         """What the kernel was verified for."""
         return self._domain

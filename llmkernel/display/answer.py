@@ -1,0 +1,236 @@
+"""An answer in Markdown while it streams, and what is left of it: one static output."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from llmkernel.display import figures
+from llmkernel.display.clean import cap, clean
+from llmkernel.display.surface import Surface, choose_surface
+from llmkernel.providers.base import Event, Reply, Started, TextDelta, Thinking, Waiting
+
+MIN_INTERVAL_SECONDS = 0.1
+MAX_CHARACTERS = 200_000
+# Every update carries the whole text, and servers cut off a kernel that sends more than 1 MB a second.
+_CHARACTERS_PER_SECOND = 200_000
+_FENCE = re.compile(r"^[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?P<fence>`{3,}|~{3,})(?P<info>.*)$")
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def safe_markdown(text: str) -> str:
+    """Return Markdown that loads nothing and holds no HTML, its last fence closed.
+
+    An image in an answer would send whatever stands in its address to a stranger as soon as it is shown.
+    """
+    lines: list[str] = []
+    prose: list[str] = []
+    fence = ""
+
+    def flush() -> None:
+        if prose:
+            lines.append(_without_html("\n".join(prose)))
+            prose.clear()
+
+    for line in clean(text).split("\n"):
+        found = _FENCE.match(line)
+        if fence:
+            lines.append(line)
+            if found and not found["info"].strip() and found["fence"].startswith(fence):
+                fence = ""
+        elif found and not (found["fence"][0] == "`" and "`" in found["info"]):
+            flush()
+            lines.append(line)
+            fence = found["fence"]
+        else:
+            prose.append(line)
+    flush()
+    return "\n".join([*lines, *([fence] if fence else [])])
+
+
+def _without_html(prose: str) -> str:
+    pieces, place = [], 0
+    for span in _CODE_SPAN.finditer(prose):
+        pieces += [_inert(prose[place : span.start()]), span[0]]
+        place = span.end()
+    return "".join([*pieces, _inert(prose[place:])])
+
+
+def _inert(text: str) -> str:
+    return _TAG.sub("&lt;", text).replace("![", "\\![")
+
+
+class AnswerOutput:
+    """Keeps one output up to date with an answer, and leaves it as Markdown and text.
+
+    In a notebook one display id is updated at most ten times a second, less often where the answer is long;
+    in a terminal each line is written once it is whole.
+
+    Parameters
+    ----------
+    asked : str
+        Who is asked, as ``provider · model · effort``.
+    sent : str
+        What was sent along, in a few words.
+    quiet : bool
+        Show the end only.
+    surface : Surface, optional
+        Where to show it; default: found from the running IPython.
+    clock : callable
+        Seconds, rising.
+    """
+
+    def __init__(
+        self,
+        asked: str,
+        sent: str,
+        *,
+        quiet: bool = False,
+        surface: Surface | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._asked, self._sent = asked, sent
+        self._surface = choose_surface(is_quiet=quiet) if surface is None else surface
+        self._clock = clock
+        self._pieces: list[str] = []
+        self._length = 0
+        self._status = "asked"
+        self._shown_at: float | None = None
+        self._is_broken = self._is_closed = False
+        self._open_line = ""
+        self._reply: Reply | None = None
+        self._extras: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """What has arrived."""
+        return "".join(self._pieces)
+
+    def __call__(self, event: Event) -> None:
+        """Take one event of a provider."""
+        if isinstance(event, TextDelta):
+            self._pieces.append(event.text)
+            self._length += len(event.text)
+            self._status = "answering"
+            self._write_lines(event.text)
+        elif isinstance(event, Thinking):
+            self._status = "thinking"
+        elif isinstance(event, Waiting):
+            self._status = f"waiting {event.seconds:.0f} s: {event.reason}"
+            self._surface.line(self._status)
+        elif isinstance(event, Started):
+            self._status = "thinking"
+        else:
+            self._reply = event
+        self._refresh()
+
+    def note(self, markdown: str) -> None:
+        """Add a part below the answer, Markdown of our own."""
+        self._extras.append(markdown)
+
+    def finish(self, ending: str = "") -> None:
+        """Leave the static output.
+
+        Parameters
+        ----------
+        ending : str
+            What ended it before its end, such as ``interrupted``; empty for a whole answer.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._surface.close(self._bundle(ending or self._cut_off(), is_over=True))
+
+    def __enter__(self) -> Self:
+        self._refresh()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End whatever was not ended, and keep what has arrived, marked as a part; errors pass through."""
+        if error is None:
+            self.finish()
+            return
+        is_interrupt = isinstance(error, KeyboardInterrupt)
+        self.finish("interrupted" if is_interrupt else f"it ended with {type(error).__name__}")
+        if is_interrupt:
+            told = "KeyboardInterrupt: the question was stopped; what had arrived is not part of the conversation."
+            vars(error)["_render_traceback_"] = lambda: [told]
+
+    def _cut_off(self) -> str:
+        is_cut = self._reply is not None and self._reply.stop_reason == "max_tokens"
+        return "it reached its token limit" if is_cut else ""
+
+    def _write_lines(self, text: str) -> None:
+        if self._surface.is_live:
+            return
+        *whole, self._open_line = (self._open_line + text).split("\n")
+        for line in whole:
+            self._surface.line(clean(line))
+
+    def _refresh(self) -> None:
+        if self._is_broken or not self._surface.is_live:
+            return
+        now = self._clock()
+        interval = max(MIN_INTERVAL_SECONDS, 2 * min(self._length, MAX_CHARACTERS) / _CHARACTERS_PER_SECOND)
+        if self._shown_at is not None and now - self._shown_at < interval:
+            return
+        self._shown_at = now
+        try:
+            self._surface.update(self._bundle("", is_over=False))
+        except Exception as error:  # noqa: BLE001 - what is shown on the way must never end an answer
+            self._is_broken = True
+            sys.stderr.write(f"llmkernel: the live output stopped: {type(error).__name__}: {error}\n")
+
+    def _bundle(self, ending: str, *, is_over: bool) -> dict[str, Any]:
+        answer = cap(self.text, MAX_CHARACTERS, "%ask --sent").strip("\n")
+        byline = self._byline() if is_over else f"{self._asked} · {self._status}…"
+        part = (
+            f"Partial answer: {ending}." if ending and answer else f"No answer: {ending}." if ending else ""
+        )
+        markdown = [
+            safe_markdown(answer),
+            f"**{part}**" if part else "",
+            *self._extras,
+            f"*{_inline(byline)}*",
+        ]
+        # A terminal has the answer's lines already, but for one that was not whole.
+        plain = answer if self._surface.is_live or not self._pieces else self._open_line
+        text = [clean(plain), part, *self._extras, byline]
+        return {
+            "text/markdown": "\n\n".join(p for p in markdown if p) + "\n",
+            "text/plain": "\n\n".join(p for p in text if p),
+        }
+
+    def _byline(self) -> str:
+        parts = [self._asked, f"sent: {self._sent}"]
+        if self._reply is not None:
+            parts.append(usage_text(self._reply))
+        return " · ".join(parts)
+
+
+def usage_text(reply: Reply) -> str:
+    """Return ``1 200 tokens in (1 000 cached), 300 out, 0.0042 USD``, without what is not known."""
+    usage = reply.usage
+    if not (usage.input_tokens or usage.output_tokens):
+        return "tokens not told"
+    grouped = figures.grouped
+    cached = f" ({grouped(usage.cached_tokens)} cached)" if usage.cached_tokens else ""
+    parts = [f"{grouped(usage.input_tokens)} tokens in{cached}", f"{grouped(usage.output_tokens)} out"]
+    return ", ".join([*parts, *filter(None, [figures.money(reply.cost_usd)])])
+
+
+def _inline(text: str) -> str:
+    return _TAG.sub("&lt;", re.sub(r"([\\`*_\[\]|#~$!{}])", r"\\\1", clean(text)))
+
+
+def publish_note(markdown: str, surface: Surface | None = None) -> None:
+    """Show one static part below what a cell has shown, Markdown of our own."""
+    shown = choose_surface() if surface is None else surface
+    shown.close({"text/markdown": markdown + "\n", "text/plain": markdown})
