@@ -115,11 +115,15 @@ class Draw:
             return None
         mask = comparable(target.at_dtype, target.oracle, target.at_dtype)
         changes = []
-        for seed, factor in ((self.workload.seed, np.sqrt(target.allowed.reduction_length)), (None, 1.0)):
-            moved = self.expected.perturbed(seed)
+        for seed, factor in (
+            (self.workload.seed, float(np.sqrt(target.allowed.reduction_length))),
+            (None, 1.0),
+        ):
+            # Moved as far as the errors of a sum go, not multiplied afterwards: a variance of equal values is quadratic.
+            moved = self.expected.perturbed(seed, factor)
             if moved is None or moved[number].shape != target.oracle.shape:
                 return None
-            changes.append(factor * condition_of(target.oracle, moved[number], mask))
+            changes.append(condition_of(target.oracle, moved[number], mask))
         return np.asarray(np.maximum(*changes))
 
     def agrees(self, number: int, other: HostArray) -> bool:

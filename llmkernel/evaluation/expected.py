@@ -62,13 +62,15 @@ class Expected:
     targets: list[Target]
     problem: Problem
 
-    def perturbed(self, seed: int | None) -> list[HostArray] | None:
+    def perturbed(self, seed: int | None, factor: float = 1.0) -> list[HostArray] | None:
         """Return the oracle's results when every float input is moved by half a unit in the last place.
 
         Parameters
         ----------
         seed : int or None
             Of random directions; None moves every value away from zero, as rounding errors that do not cancel would.
+        factor : float
+            How many halves of a unit.
 
         Returns
         -------
@@ -77,7 +79,9 @@ class Expected:
         """
         rng = None if seed is None else np.random.default_rng(seed)
         moved = [
-            _moved(v, rng) if isinstance(v, np.ndarray) and DTYPES[dtype_name(v.dtype)].kind in "fc" else v
+            _moved(v, rng, factor)
+            if isinstance(v, np.ndarray) and DTYPES[dtype_name(v.dtype)].kind in "fc"
+            else v
             for v in self.inputs
         ]
         try:
@@ -86,13 +90,13 @@ class Expected:
             return None
 
 
-def _moved(value: HostArray, rng: np.random.Generator | None) -> HostArray:
+def _moved(value: HostArray, rng: np.random.Generator | None, factor: float) -> HostArray:
     wide = value.astype(np.complex128 if np.iscomplexobj(value) else np.float64)
     if rng is None:
         sign = np.where(np.real(wide) < 0, -1.0, 1.0)
     else:
         sign = np.where(rng.random(value.shape) < 0.5, -1.0, 1.0)
-    return np.asarray(wide * (1.0 + 0.5 * DTYPES[dtype_name(value.dtype)].eps * sign))
+    return np.asarray(wide * (1.0 + 0.5 * factor * DTYPES[dtype_name(value.dtype)].eps * sign))
 
 
 def all_results(problem: Problem, inputs: Sequence[HostInput], *, is_wide: bool) -> list[HostArray]:

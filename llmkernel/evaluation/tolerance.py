@@ -9,7 +9,7 @@ with n the measured length of the reduction. The form is that of carmen-kernels'
 a floor from eps and sqrt(n), a hard cap), the accumulation's eps being that of float32, or of float64 under a float64
 contract. The cap never undercuts what the reference itself reaches on the draw. Where a result is ill-conditioned (a sum
 that cancels), eight times the change that moving the inputs by half a unit in the last place makes is allowed besides:
-sqrt(n) times the change under random moves, or the change under moves that do not cancel. It is computed only when it
+under random moves of sqrt(n) times that, or under moves that do not cancel. It is computed only when it
 decides.
 """
 
@@ -281,12 +281,19 @@ def condition_of(oracle: HostArray, perturbed: HostArray, mask: Mask) -> Floats:
 
 
 def special_mismatch(
-    got: HostArray, oracle: HostArray, at_dtype: HostArray | None, allowed: float = 0.0
+    got: HostArray,
+    oracle: HostArray,
+    at_dtype: HostArray | None,
+    allowed: float = 0.0,
+    *,
+    is_sum: bool = False,
 ) -> npt.NDArray[np.int64]:
     """Return flat indices where NaN or ±infinity stand where they must not, or are missing.
 
     Where the oracle, rounded to the dtype, and the reference at its dtype disagree (an intermediate result of the
-    reference overflowed), and within `allowed` of the dtype's greatest number, nothing is judged.
+    reference overflowed), and within `allowed` of the dtype's greatest number, nothing is judged. Where the oracle is
+    finite and beyond the dtype, a sum (`is_sum`, and every complex product) may meet infinities of both signs on the
+    way, or with fused multiply-adds not: NaN is then as good as infinity.
     """
     dtype = DTYPES[dtype_name(got.dtype)]
     if dtype.kind not in "fc":
@@ -295,7 +302,9 @@ def special_mismatch(
     own = None if at_dtype is None else as_rows(at_dtype)
     columns = right.shape[1]
     margin = min(0.5, max(2.0 * allowed, 4.0 * dtype.eps))
-    near_overflow = _largest(dtype.name) * (1.0 - margin)
+    largest = _largest(dtype.name)
+    with np.errstate(over="ignore"):
+        lowest, highest = largest * (1.0 - margin), largest * (1.0 + margin)
 
     def look(block: Block) -> npt.NDArray[np.int64]:
         with np.errstate(all="ignore"):
@@ -305,7 +314,11 @@ def special_mismatch(
             wrong = ~_same_special(mine[block], expected)
             if own is not None:
                 wrong &= _same_special(own[block], expected)
-            near = (np.abs(right[block]) > near_overflow) & np.isfinite(right[block]) & ~np.isnan(mine[block])
+            is_finite = np.isfinite(right[block])
+            magnitude = np.abs(right[block])
+            near = is_finite & (magnitude > lowest) & (magnitude < highest) & ~np.isnan(mine[block])
+            if is_sum or dtype.kind == "c":
+                near |= is_finite & ~np.isfinite(expected) & ~np.isfinite(mine[block])
         at = np.argwhere(wrong & ~near)
         return np.asarray((at[:, 0] + block[0].start) * columns + at[:, 1] + block[1].start)
 

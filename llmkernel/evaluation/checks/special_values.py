@@ -23,7 +23,11 @@ class SpecialValues(Check):
             if slot.got is None or slot.target.is_exact:
                 continue
             wrong = special_mismatch(
-                slot.got, slot.target.oracle, slot.target.at_dtype, slot.target.allowed.relative
+                slot.got,
+                slot.target.oracle,
+                slot.target.at_dtype,
+                slot.target.allowed.relative,
+                is_sum=slot.target.allowed.reduction_length > 1,
             )
             if wrong.size:
                 shown = examples(slot, wrong)

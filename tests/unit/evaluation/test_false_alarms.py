@@ -1,0 +1,74 @@
+"""Honest kernels that a stricter or a looser rule would judge wrong, each with the mistake that must still be seen."""
+
+import numpy as np
+import pytest
+
+from llmkernel import evaluate
+from llmkernel.evaluation.tolerance import special_mismatch
+
+
+def test_a_sum_that_overflows_may_meet_infinities_of_both_signs():
+    got = np.array([np.nan, np.inf, -np.inf, 1.0], np.float32)
+    oracle = np.full(4, 1e60)
+    assert special_mismatch(got, oracle, None, is_sum=True).tolist() == [3]
+    assert special_mismatch(got, oracle, None).tolist() == [0, 2, 3]
+    assert special_mismatch(got, np.full(4, np.inf), None, is_sum=True).tolist() == [0, 2, 3]
+
+
+def test_a_complex_product_that_overflows_has_no_certain_part():
+    oracle = np.array([0 + 1e60j, 1 + 1j])
+    assert special_mismatch(np.array([complex(np.nan, np.inf), 1 + 1j], np.complex64), oracle, None).size == 0
+    assert special_mismatch(np.array([1, complex(np.nan, 1)], np.complex64), oracle, None).tolist() == [0, 1]
+
+
+VARIANCE = """
+//! variance(x: float32[M, N]) -> y: float32[M]
+//! variance<<<ceil_div(M, 32), 32>>>(x, y, M, N)
+__global__ void variance(const float* x, float* y, int M, int N) {
+    int row = blockIdx.x * 32 + threadIdx.x;
+    if (row >= M) return;
+    float mean = 0.0f, sum = 0.0f;
+    for (int i = 0; i < N; ++i) mean += x[row * N + i];
+    mean /= N;
+    for (int i = 0; i < N; ++i) sum += (x[row * N + i] - mean) * (x[row * N + i] - mean);
+    y[row] = sum / N;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcome"),
+    [("", "", "passed"), ("y[row] = sum / N;", "y[row] = sum / N + 1e-9f;", "wrong_value")],
+    ids=["two passes", "a small constant too much"],
+)
+def test_the_variance_of_equal_values_is_as_exact_as_their_mean(old, new, outcome):
+    x = np.random.default_rng(0).standard_normal((9, 48)).astype(np.float32)
+    source = VARIANCE.replace(old, new) if old else VARIANCE
+    report = evaluate(source, lambda x: x.var(axis=-1), [x], device="cpu", level="full")
+    assert report.outcome == outcome, report.headline
+
+
+TOTAL = """
+//! total(x: int64[N]) -> y: int64 = 0
+//! total<<<ceil_div(N, 64), 64>>>(x, y, N)
+__global__ void total(const long long* x, long long* y, int N) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < N) atomicAdd((unsigned long long*)y, (unsigned long long)x[i]);
+}
+"""
+
+
+def test_one_exact_number_is_not_its_own_constant():
+    x = np.random.default_rng(0).integers(-(2**40), 2**40, 300)
+    assert evaluate(TOTAL, np.sum, [x], device="cpu", level="full").outcome == "passed"
+
+
+def test_one_number_that_never_changes_is_inconclusive():
+    x = np.arange(300)
+    three = TOTAL.replace(
+        "if (i < N) atomicAdd((unsigned long long*)y, (unsigned long long)x[i]);", "if (i == 0) *y = 3;"
+    )
+    three = three.replace("ceil_div(N, 64)", "1")
+    report = evaluate(three, lambda x: np.int64(3), [x], device="cpu", level="full")
+    assert report.outcome == "inconclusive"
+    assert "hardly depends" in report.headline
