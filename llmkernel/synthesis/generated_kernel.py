@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument, ScalarValue
@@ -56,6 +57,8 @@ class GeneratedKernel:
         )
         made: GeneratedKernel = object.__new__(own)
         made._build(problem, candidate, report, device)
+        if made._is_plain:
+            own.__call__ = _plain_call(made._caller, made._count, problem)  # type: ignore[method-assign]
         return made
 
     def _build(self, problem: Problem, candidate: Candidate, report: Report, device: str) -> None:
@@ -82,8 +85,6 @@ class GeneratedKernel:
         llmkernel.errors.BindingError
             For a dtype, rank, layout, device or `requires_grad` that the kernel was not verified for.
         """
-        if self._is_plain and not kwargs and len(args) == self._count:
-            return self._caller(*args)
         if self._is_module:
             self._refuse_gradients()
         return self._caller(*self._problem.reference.inputs_of_call(args, kwargs))
@@ -141,6 +142,18 @@ class GeneratedKernel:
             origin=origin,
             provider=provider,
         )
+
+
+def _plain_call(caller: Callable[..., Any], count: int, problem: Problem) -> Callable[..., Any]:
+    """Return the `__call__` of a kernel whose reference is called with its inputs in order, and nothing else."""
+
+    def __call__(_: GeneratedKernel, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - becomes the class's
+        if kwargs or len(args) != count:
+            return caller(*problem.reference.inputs_of_call(args, kwargs))
+        return caller(*args)
+
+    __call__.__doc__ = GeneratedKernel.__call__.__doc__
+    return __call__
 
 
 def _argument(value: Any) -> CallArgument:

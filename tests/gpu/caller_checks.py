@@ -63,7 +63,10 @@ def torch_calls(device):
     assert torch.equal(copy(long[1:]), long[1:])
     assert torch.equal(copy(long[:4096]), long[:4096])
     steps = torch_caller(device, candidates.STEPS, ["float32"])
-    assert torch.equal(steps(x), 32 * x + 31)
+    expected = x
+    for _ in range(5):
+        expected = torch.add(1.0, expected, alpha=2.0)
+    torch.testing.assert_close(steps(x), expected, rtol=1e-6, atol=0.0)
     arithmetic = torch_caller(device, candidates.ARITHMETIC, ["float32"], returns_tuple=True)
     results = arithmetic(x.abs()[:100])
     assert torch.equal(results[0], x.abs()[:100] / 2)

@@ -385,7 +385,7 @@ FAULTS = {
     "TRAP": ("trap",),
     "ASSERTION": ("trap",),
     "ENDLESS_LOOP": ("timeout",),
-    "SHARED_OUT_OF_RANGE": ("illegal_address",),
+    "SHARED_OUT_OF_RANGE": ("illegal_address", "trap"),
     "ENDLESS_RECURSION": ("stack_overflow", "illegal_address"),
     "SECOND_KERNEL": ("illegal_address",),
 }

@@ -158,9 +158,14 @@ class PreparedPlan:
         for prepared in self.launches:
             self.launch_one(prepared, addresses, stream)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the plan is one launch without zero-fills and tensor maps."""
+        return len(self.launches) == 1 and not self._zeroed and not self.launches[0].tensor_maps
+
     def launcher(self) -> Callable[[Sequence[int], int], None]:
         """Return `launch`, or for a plan of one plain launch a function that does the same in less time."""
-        if len(self.launches) != 1 or self._zeroed or self.launches[0].tensor_maps:
+        if not self.is_plain:
             return self.launch
         only, launch_kernel, driver = self.launches[0], self._launch_kernel, self.driver
         pointers, config, function, parameters = only.pointers, only.config, only.function, only.parameters

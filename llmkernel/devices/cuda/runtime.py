@@ -88,6 +88,20 @@ class PreparedCall:
         finally:
             self._lock.release()
 
+    def parts(self) -> tuple[Any, Any, Callable[[], int], Any] | None:
+        """Return what one plain launch is made of: pointer slots, configuration, the driver's call, the lock.
+
+        None for a plan of several launches, or one that fills buffers or encodes tensor maps.
+        """
+        prepared = self._prepared
+        if not prepared.is_plain:
+            return None
+        only = prepared.launches[0]
+        call = functools.partial(
+            prepared.driver.launch_kernel, only.config_reference, only.function, only.parameters, None
+        )
+        return only.pointers, only.config, call, self._lock
+
     def launch_elsewhere(self, addresses: Sequence[int], stream: int) -> None:
         """Queue the plan on a GPU that is not this thread's current one."""
         with self._context, self._lock:
