@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Path("docs/benchmarks"),
         help="folder of the JSON file (default: %(default)s)",
     )
+    parser.add_argument(
+        "--commit", default="", help="what is measured, where the source tree does not know it itself"
+    )
     parser.add_argument("--only", default="", help="operators whose name contains this word")
 
 
@@ -53,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     device = choose_device(arguments.device)
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
+        "commit": arguments.commit or commit(),
         "package": __version__,
         "host": {"python": platform.python_version(), "platform": platform.platform()},
         "device": environment_of(device),

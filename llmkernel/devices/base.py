@@ -221,7 +221,7 @@ class Execution:
 
 
 class Sampler(ABC):
-    """Times one plan over several draws of its inputs; see shared rules in docs/measuring.md."""
+    """Times one plan over several draws of its inputs; the rules are in docs/guide/measuring.md."""
 
     @abstractmethod
     def sample(self, count: int) -> list[float]:
