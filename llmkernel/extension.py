@@ -12,7 +12,7 @@ from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
 from llmkernel.magics.kernels import KernelsMagics
 from llmkernel.magics.placement import CellPlacement
-from llmkernel.magics.session import register_session, unregister_session
+from llmkernel.magics.session import register_session, running_number, unregister_session
 from llmkernel.magics.usage import UsageMagics
 from llmkernel.providers.usage import LEDGER
 
@@ -38,7 +38,7 @@ def load(ipython: Any) -> None:
     matcher = MagicMatcher(ipython, cell_magics, line_magics)
     ipython.Completer.custom_matchers.append(matcher)
     register_session(ipython)
-    LEDGER.locate = lambda: f"[{ipython.execution_count}]"
+    LEDGER.locate = lambda: f"[{running_number(ipython)}]"
     setattr(ipython, _ATTRIBUTE, (transformers, matcher))
 
 

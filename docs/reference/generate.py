@@ -14,11 +14,14 @@ from IPython.core.magic_arguments import argument_group
 from traitlets import Bool, Enum, Float, Int, Unicode
 
 from llmkernel.config import LLMKernel
+from llmkernel.magics.ask import AskMagics
+from llmkernel.magics.ask_options import ASK_ARGUMENTS
 from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
 from llmkernel.magics.kernels import KERNELS_ARGUMENTS, KernelsMagics
 from llmkernel.magics.options import CUDA_ARGUMENTS, CUDA_FROM_ARGUMENTS
 from llmkernel.magics.parsing import options_of, positionals_of
+from llmkernel.magics.usage import USAGE_ARGUMENTS, UsageMagics
 
 HERE = Path(__file__).parent
 
@@ -70,6 +73,17 @@ run the cell again: it is judged again. A candidate that a provider wrote can be
 cell or as `kernels/NAME/kernel.cu`; the next run of the cell that asked for it verifies what was edited.
 
 [`%%cuda_from`](cuda_from.md) says more about REFERENCE and inputs.
+"""
+
+_ASK_MORE = """
+## Writing the line
+
+- Options stand first. The question begins at the first word that is no option, and is sent as it stands: apostrophes,
+  question marks, braces, `$` and quotes mean nothing here. Behind a lone `--` everything is question.
+- `%ask` takes one line, anywhere in a cell; `%%ask` is the first line of its cell and takes the lines below it too.
+- `%ask` alone, after a cell that failed, asks why it failed.
+
+[Asking](../guide/asking.md) says what is sent, and what becomes of the answer.
 """
 
 
@@ -130,6 +144,8 @@ PAGES = {
     "configuration.md": configuration_page,
     "cuda_from.md": lambda: magic_page(CudaFromMagics.cuda_from, CUDA_FROM_ARGUMENTS, _CUDA_FROM_MORE),
     "kernels.md": lambda: magic_page(KernelsMagics.kernels, KERNELS_ARGUMENTS, prefix="%"),
+    "ask.md": lambda: magic_page(AskMagics.ask, ASK_ARGUMENTS, _ASK_MORE, prefix="%"),
+    "llm_usage.md": lambda: magic_page(UsageMagics.llm_usage, USAGE_ARGUMENTS, prefix="%"),
     "cuda.md": lambda: magic_page(CudaMagics.cuda, CUDA_ARGUMENTS, _CUDA_MORE),
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
 from llmkernel.magics.kernels import record_store
-from llmkernel.magics.namespace import is_array, is_reference, user_names
+from llmkernel.magics.namespace import is_array, is_kernel, is_reference, user_names
 from llmkernel.magics.parsing import options_of, positionals_of
 
 
@@ -81,8 +81,12 @@ class MagicMatcher:
             return [("instance", name) for name in user_names(namespace, is_array)]
         if action.dest in ("baseline", "reference"):
             return self._callables(word)
-        if action.dest == "record":
-            return [("instance", stored.record.name) for stored in record_store(self._ipython).list()]
+        if action.dest == "context":
+            return [("instance", name) for name in user_names(namespace, lambda _: True)]
+        if action.dest in ("record", "kernel"):
+            kept = [stored.record.name for stored in record_store(self._ipython).list()]
+            alive = user_names(namespace, is_kernel) if action.dest == "kernel" else []
+            return [("instance", name) for name in dict.fromkeys([*alive, *kept])]
         return []
 
     def _callables(self, word: str) -> list[tuple[str, str]]:

@@ -35,6 +35,11 @@ def is_array(value: object) -> bool:
     return not inspect.isclass(value) and hasattr(type(value), "shape") and hasattr(type(value), "dtype")
 
 
+def is_kernel(value: object) -> bool:
+    """Whether `value` is a generated kernel, told without importing what makes them."""
+    return any(c.__module__.startswith("llmkernel.") and c.__name__ == "GeneratedKernel" for c in type(value).__mro__)
+
+
 def resolve_callable(namespace: Namespace, words: str, role: str) -> Callable[..., Any]:
     """Find a callable by name.
 

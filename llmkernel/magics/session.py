@@ -49,10 +49,9 @@ class Session:
     def __init__(self, shell: Any) -> None:
         self.cells: deque[RunCell] = deque(maxlen=_KEPT_CELLS)
         self.failed: RunCell | None = None
-        earlier = getattr(shell.history_manager, "input_hist_raw", None) or []
-        for number, text in enumerate(earlier):
-            # The last one is the cell that loads the extension, and 0 is never used.
-            if 0 < number < shell.execution_count and text.strip() and not _ASKS.match(text):
+        # The cell that loads the extension is told of when it ends.
+        for number, text in enumerate(shell.history_manager.input_hist_raw[: running_number(shell)]):
+            if text.strip() and not _ASKS.match(text):
                 self.cells.append(RunCell(number, text))
 
     def __call__(self, result: Any) -> None:
@@ -79,6 +78,12 @@ class Session:
         for i, cell in enumerate(self.cells):
             if cell is failed:
                 self.cells[i] = RunCell(cell.number, cell.text)
+
+
+def running_number(shell: Any) -> int:
+    """Return the execution count of the cell that runs now."""
+    # `execution_count` is raised before a cell runs or after it, by the version of IPython.
+    return max(len(shell.history_manager.input_hist_raw) - 1, 0)
 
 
 _ATTRIBUTE = "_llmkernel_session"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from llmkernel.problem.arrays import is_on_gpu, kind_of, to_numpy
+from llmkernel.problem.arrays import kind_of, to_numpy
 
 # More than this is neither copied from a GPU nor read through: a sample of it is.
 MAX_ELEMENTS = 1 << 24
@@ -63,13 +63,14 @@ def _values(value: Any, kind: str) -> list[str]:
     if size == 0:
         return ["empty"]
     sample = value
-    facts = []
-    if size > MAX_ELEMENTS:
-        step = -(-size // MAX_ELEMENTS)
-        sample = (value.detach() if kind == "torch" else value).reshape(-1)[::step]
-        facts.append(f"of every {step}th element")
-    host = to_numpy(sample) if kind != "numpy" or is_on_gpu(sample) else np.asarray(sample)
-    return [*facts, *_numbers(host)]
+    step = -(-size // MAX_ELEMENTS)
+    if step > 1:
+        # NumPy may have to copy what has no single stride: taken by its iterator, it does not.
+        flat = value.flat if kind == "numpy" else (value.detach() if kind == "torch" else value).reshape(-1)
+        sample = flat[::step]
+    host = np.asarray(sample) if kind == "numpy" else to_numpy(sample)
+    facts = _numbers(host)
+    return [f"of one element in {step}: {facts[0]}", *facts[1:]] if step > 1 and facts else facts
 
 
 def _numbers(array: npt.NDArray[Any]) -> list[str]:
