@@ -1,0 +1,80 @@
+"""The candidates of tests/unit/evaluation on a real GPU: `pytest tests/gpu -m gpu`."""
+
+import numpy as np
+import pytest
+
+from llmkernel import evaluate
+from tests.unit.evaluation import test_outcomes as cases
+from tests.unit.evaluation.kernels import ROW_SUM, axpy, axpy_inputs, row_sum, row_sum_inputs
+
+pytestmark = pytest.mark.gpu
+
+# Where a GPU shows another face of the same mistake: memory far away may be mapped, and one order of threads is all it
+# has. The tools that tell them apart are compute-sanitizer's.
+ON_GPU = {"read far away": {"wrong_value", "crashed"}}
+
+
+@pytest.mark.parametrize("name", cases.WRONG)
+def test_a_wrong_candidate_gets_its_outcome(name):
+    source, outcome = cases.WRONG[name]
+    report = evaluate(source, axpy, axpy_inputs(), device="cuda", level="full", timeout=3.0)
+    assert report.outcome in ON_GPU.get(name, {outcome}), report.headline
+
+
+@pytest.mark.parametrize("name", cases.HONEST)
+def test_an_honest_candidate_passes(name):
+    report = evaluate(*cases.HONEST[name], device="cuda", level="full")
+    assert report.outcome == "passed", report.headline
+
+
+def test_a_missing_barrier_is_not_accepted():
+    source = cases.changed("        __syncthreads();\n    }\n    if", "    }\n    if", ROW_SUM)
+    report = evaluate(source, row_sum, row_sum_inputs(), device="cuda", level="full")
+    assert report.outcome in {"wrong_value", "non_deterministic", "data_race"}
+
+
+@pytest.mark.parametrize("name", ["null pointer", "never ends", "traps"])
+def test_the_notebooks_gpu_arrays_survive_a_crash(name):
+    import torch
+
+    kept = torch.arange(1000, device="cuda")
+    source, _ = cases.WRONG[name]
+    evaluate(source, axpy, axpy_inputs(), device="cuda", timeout=2.0)
+    assert int(kept.sum()) == 499500
+    assert evaluate(*cases.HONEST["axpy"], device="cuda").outcome == "passed"
+
+
+def test_timing_has_baselines_and_a_speed_of_light():
+    import torch
+
+    x = torch.randn(2048, 4096, device="cuda")
+    report = evaluate(ROW_SUM, lambda x: x.sum(-1), [x], device="cuda", level="quick", with_timing=True)
+    assert report.outcome == "passed", report.headline
+    timing = report.timing
+    assert not timing.is_emulation
+    assert {b.label for b in timing.baselines} >= {"reference, eager", "torch.compile (default)"}
+    assert all(b.ratio_low <= b.ratio <= b.ratio_high for b in timing.baselines)
+    assert 0 < timing.fraction_of_speed_of_light < 1.05
+    assert timing.claim
+
+
+def test_a_torch_kernel_runs_on_the_callers_stream():
+    import torch
+
+    import llmkernel
+
+    x = torch.randn(64, 1000, device="cuda")
+    kernel = llmkernel.synthesize(
+        lambda x: torch.softmax(x, -1),
+        "softmax",
+        inputs=[x],
+        name="softmax",
+        provider="library",
+        device="cuda",
+    )
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        y = torch.randn(512, 1000, device="cuda")
+        z = kernel(y)
+    stream.synchronize()
+    np.testing.assert_allclose(z.cpu().numpy(), torch.softmax(y, -1).cpu().numpy(), rtol=1e-5, atol=1e-7)

@@ -1,0 +1,119 @@
+import io
+import pydoc
+
+import numpy as np
+import pytest
+import torch
+
+import llmkernel
+from llmkernel.errors import BindingError, ReferenceProblem, UsageError
+
+X = np.random.default_rng(0).standard_normal((20, 30)).astype(np.float32)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory):
+    return llmkernel.synthesize(
+        softmax,
+        "softmax over the last axis",
+        inputs=[X],
+        provider="library",
+        device="cpu",
+        records_dir=tmp_path_factory.mktemp("kernels"),
+    )
+
+
+def test_it_is_called_as_the_reference_is(kernel):
+    for call in (lambda: kernel(X), lambda: kernel(x=X)):
+        np.testing.assert_allclose(call(), softmax(X), rtol=1e-5)
+
+
+def test_it_takes_other_sizes_and_empty_arrays(kernel):
+    for shape in [(1, 1), (3, 1023), (0, 5)]:
+        x = np.ones(shape, np.float32)
+        assert kernel(x).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (X.astype(np.float64), "dtype"),
+        (X[0], "rank"),
+        (X.T, "layout"),
+        (torch.from_numpy(X), "kind"),
+    ],
+)
+def test_it_refuses_by_name_what_it_was_not_verified_for(kernel, value, reason):
+    with pytest.raises(BindingError) as caught:
+        kernel(value)
+    assert caught.value.reason == reason
+    assert caught.value.argument == "x"
+    assert caught.value.next_step
+
+
+def test_wrong_calls_are_explained(kernel):
+    with pytest.raises(ReferenceProblem, match="missing"):
+        kernel()
+    with pytest.raises(ReferenceProblem, match="unexpected"):
+        kernel(X, axis=0)
+
+
+def test_it_tells_what_it_is(kernel):
+    assert kernel.report.outcome == "passed"
+    assert "softmax_cuda" in kernel.source
+    assert kernel.record.provider == "library"
+    assert kernel.launch_plan(X).launches
+    assert "passed" in repr(kernel)
+    assert "softmax_cuda" in kernel._repr_html_()
+    out = io.StringIO()
+    pydoc.doc(kernel, output=out)
+    text = out.getvalue()
+    assert "softmax_cuda(x: float32[M, N])" in text
+    assert "Not checked" in text
+    assert isinstance(kernel, llmkernel.GeneratedKernel)
+
+
+def test_a_module_takes_its_current_weights_and_refuses_gradients():
+    module = torch.nn.Linear(6, 4)
+    x = torch.randn(5, 6)
+    source = """//! linear(input: float32[M, K], weight: float32[N, K], bias: float32[N]) -> y: float32[M, N]
+//! linear<<<ceil_div(M * N, 64), 64>>>(input, weight, bias, y, M, N, K)
+__global__ void linear(const float* x, const float* w, const float* b, float* y, int M, int N, int K) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i >= M * N) return;
+    float s = b[i % N];
+    for (int k = 0; k < K; ++k) s = fmaf(x[i / N * K + k], w[i % N * K + k], s);
+    y[i] = s;
+}
+"""
+    from llmkernel.synthesis.source import accept_source
+
+    kernel = accept_source(source, module, inputs=[x], name="linear_cuda", device="cpu")
+    with pytest.raises(BindingError) as caught:
+        kernel(x)
+    assert caught.value.reason == "grad"
+    with torch.no_grad():
+        torch.testing.assert_close(kernel(x), module(x))
+        module.weight.mul_(2.0)
+        torch.testing.assert_close(kernel(x), module(x))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"intent": "  "}, "intent is empty"),
+        ({"attempts": 0}, "at least one attempt"),
+        ({"replay": "sometimes"}, "no replay mode"),
+        ({"device": "tpu"}, "no device"),
+        ({"shapes": [{"Q": 3}]}, "no dimension 'Q'"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_sent(change, message):
+    options = {"intent": "softmax", "inputs": [X], "device": "cpu", "provider": "library", **change}
+    with pytest.raises(UsageError, match=message):
+        llmkernel.synthesize(softmax, options.pop("intent"), **options)
