@@ -222,7 +222,8 @@ def _judge(
     if rest:
         mark = time.perf_counter()
         stage("full")
-        judge.execute([w for w in taken if w in rest], limits, is_full=True)
+        judge.execute([w for w in taken if w not in quick], limits, is_full=True)
+        judge.check_state(taken, limits)
         judge.seconds["full"] = time.perf_counter() - mark
     judge.finish_checks()
     if not with_timing:

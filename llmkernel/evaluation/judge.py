@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -26,20 +27,29 @@ from llmkernel.evaluation.checks import DRAW_CHECKS
 from llmkernel.evaluation.controls import passing_control
 from llmkernel.evaluation.draw import Draw, Finding
 from llmkernel.evaluation.expected import expect
-from llmkernel.evaluation.precision import is_downgraded, moved_inputs
+from llmkernel.evaluation.precision import draws_needed, is_downgraded, moved_inputs
 from llmkernel.evaluation.reduction import ReductionLengths
 from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.session import Session
+from llmkernel.evaluation.state import affordable_repeats, keeps_state
 from llmkernel.evaluation.steadiness import is_doubtful, unsteadiness
 from llmkernel.evaluation.worker.client import POOL, WorkerLostError
 from llmkernel.problem.problem import Problem
-from llmkernel.problem.workloads import Workload, draw_inputs, full_workloads, new_seed, quick_workloads
+from llmkernel.problem.workloads import (
+    Workload,
+    at_own_sizes,
+    draw_inputs,
+    full_workloads,
+    new_seed,
+    quick_workloads,
+)
 
 Listener = Callable[[CheckResult], None]
 
 QUICK_REPEATS = 2
 FULL_REPEATS = 8
 LARGE_ELEMENTS = 1 << 22
+EMULATED_THREADS = 1 << 23
 
 
 class Verdict(Exception):  # noqa: N818 - it ends the judging, it is not an error
@@ -133,6 +143,12 @@ class Judge:
         taken = []
         for workload in workloads:
             plan = self._plan_by_shape(workload, limits)
+            if plan is None:
+                # The header excludes these sizes; what they would have shown can still be asked at the user's own.
+                other = at_own_sizes(self.problem, workload)
+                if other is None or (other.layout == "strided" and not takes_strides(self.candidate)):
+                    continue
+                workload, plan = other, self._plan_by_shape(other, limits)
             if plan is not None:
                 kernels.update(dict.fromkeys(plan.kernels()))
                 taken.append(workload)
@@ -158,6 +174,15 @@ class Judge:
         except WorkerLostError as lost:
             what = f"The compiler did not end well: {lost.fault.message}"
             raise Verdict(Finding("not_compiled", what), "compile") from None
+        checked = answer.get("nvrtc")
+        if checked is not None and not checked["is_compiled"]:
+            self.compiled = {
+                "diagnostics": checked["diagnostics"],
+                "log": checked["log"],
+                "arch": checked["arch"],
+            }
+            what = f"NVRTC ({checked['arch']}): {first_error(checked['diagnostics'])}"
+            raise Verdict(Finding("not_compiled", what, self.compiled), "compile")
         self.seconds["compile"] = answer["seconds"]
         self.compiled = {
             "seconds": answer["seconds"],
@@ -165,9 +190,11 @@ class Judge:
             "wall_seconds": time.perf_counter() - started,
             "options": answer["options"],
             "diagnostics": answer["warnings"],
-            "kernels": answer["resources"],
+            "kernels": checked["resources"] if checked is not None else answer["resources"],
             "names": kernels,
-            "arch": self.arch or limits.arch,
+            "arch": f"the host, and checked by NVRTC for {checked['arch']}"
+            if checked
+            else self.arch or limits.arch,
         }
 
     def execute(self, workloads: Sequence[Workload], limits: DeviceLimits, *, is_full: bool) -> None:
@@ -178,13 +205,42 @@ class Judge:
                 continue
             repeats = QUICK_REPEATS
             if is_full and _size(draw) <= LARGE_ELEMENTS:
-                repeats = FULL_REPEATS if number == 0 else QUICK_REPEATS + 1
+                repeats = FULL_REPEATS if number == 0 else QUICK_REPEATS + (not workload.is_long)
             self._run(draw, repeats=repeats)
             self.draws.append(draw)
             self._inspect(draw, limits)
             if _size(draw) > LARGE_ELEMENTS and self.problem.sizes:
                 # Only figures are kept of a large draw: memory stays a bounded multiple of one draw's.
                 draw.release()
+
+    def check_state(self, workloads: Sequence[Workload], limits: DeviceLimits) -> None:
+        """Run a candidate that can remember many times in a row, on one draw and then on another of the same size."""
+        name = "no state between calls"
+        if not keeps_state(self.source):
+            self.add(CheckResult(name, "not_applicable", "no variable outlives a launch"))
+            return
+        normal = [w for w in workloads if w.family == "normal" and w.layout == "contiguous"]
+        chosen = next((w for w in normal if not w.is_users_own), normal[0] if normal else None)
+        draws = (
+            []
+            if chosen is None
+            else [self._prepare(replace(chosen, seed=new_seed()), limits) for _ in range(2)]
+        )
+        ready = [d for d in draws if d is not None]
+        if len(ready) < 2:
+            self.add(CheckResult(name, "not_applicable", "no draw of ordinary values can be repeated"))
+            return
+        assert self.session is not None
+        repeats = affordable_repeats(ready[0]) // 2 * 2
+        options = ExecutionOptions(timeout_seconds=self.timeout, seed=new_seed() & 0x7FFFFFFF)
+        results = self.session.sequence(
+            ready[0].plan, [d.payloads for d in ready], repeats=repeats, seed=new_seed(), options=options
+        )
+        for draw, result in zip(ready, results, strict=False):
+            draw.payloads = {}
+            draw.fill(result)
+            self._inspect(draw, limits)
+        self._done(name, f"two draws in turn, each {repeats} times over one load of the module, stay right")
 
     def finish_checks(self) -> None:
         """Report the draw checks that passed, and look at the trivial controls."""
@@ -236,6 +292,8 @@ class Judge:
             if own or error.reason == "count":
                 raise Verdict(_binding_finding(error, workload), "shapes and dtypes") from None
             self.dropped.append(f"{workload.label()}: {_short(error.what)}")
+        elif workload.is_long and isinstance(error, LaunchError):
+            self.dropped.append(f"{workload.label()}: beyond the launch limits ({_short(error.what)})")
         else:
             outcome = "launch_failed" if isinstance(error, LaunchError) else "rejected"
             evidence = {"line": getattr(error, "line", 0), "workload": workload.label()}
@@ -255,6 +313,7 @@ class Judge:
                 workload.family,
                 seed=workload.seed,
                 varies_scalars=workload.varies_scalars,
+                are_small_scalars_far=workload.are_small_scalars_far,
                 reduction=self._lengths.longest(workload.sizes),
             )
             expected = expect(problem, workload, inputs, self._lengths)
@@ -271,6 +330,9 @@ class Judge:
             slots = match_slots(self.candidate, prepared.plan, expected)
         except LLMKernelError as error:
             self._refuse(error, workload)
+            return None
+        if workload.is_long and self.device == "cpu" and _threads(prepared.plan) > EMULATED_THREADS:
+            self.dropped.append(f"{workload.label()}: too many threads for the cpu device")
             return None
         draw = Draw(workload, prepared.plan, expected, slots, self.source, misalign=prepared.misalign)
         draw.payloads = prepared.payloads
@@ -296,7 +358,8 @@ class Judge:
                 draw.plan, draw.payloads, repeats=repeats, seed=seed, options=options, misalign=draw.misalign
             )
             draw.fill(result)
-            if self.device == "cpu" and result.fault is None and _size(draw) <= LARGE_ELEMENTS // 4:
+            is_short = _size(draw) <= LARGE_ELEMENTS // 4 and not draw.workload.is_long
+            if self.device == "cpu" and result.fault is None and is_short:
                 for order in ("reverse", "random"):
                     other = replace(options, thread_order=order)
                     draw.orders[order] = self.session.draw(
@@ -333,16 +396,21 @@ class Judge:
             return finding
         assert self.candidate is not None
         assert self._lengths is not None
+        near = [base]
         try:
-            inputs = moved_inputs(base.expected.inputs, new_seed())
-            expected = expect(self.problem, base.workload, inputs, self._lengths)
-            prepared = prepare(self.candidate, inputs, limits)
-            second = Draw(base.workload, prepared.plan, expected, [], self.source, payloads=prepared.payloads)
-            second.slots = match_slots(self.candidate, prepared.plan, expected)
-            self._run(second, repeats=2)
+            for _ in range(draws_needed(base)):
+                inputs = moved_inputs(base.expected.inputs, new_seed())
+                expected = expect(self.problem, base.workload, inputs, self._lengths)
+                prepared = prepare(self.candidate, inputs, limits)
+                other = Draw(
+                    base.workload, prepared.plan, expected, [], self.source, payloads=prepared.payloads
+                )
+                other.slots = match_slots(self.candidate, prepared.plan, expected)
+                self._run(other, repeats=2)
+                near.append(other)
         except (LLMKernelError, Verdict):
             return finding
-        error = is_downgraded(base, second)
+        error = is_downgraded(near)
         if error is None:
             return finding
         allowed = base.figures.get("allowed", 0.0)
@@ -390,6 +458,10 @@ def _size(draw: Draw) -> int:
     return sum(sizes)
 
 
+def _threads(plan: LaunchPlan) -> int:
+    return sum(math.prod(launch.grid) * math.prod(launch.block) for launch in plan.launches)
+
+
 def _is_broadcast(workload: Workload, problem: Problem) -> bool:
     return not workload.is_users_own and any(
         n in (0, 1) and problem.sizes.get(s) not in (0, 1) for s, n in workload.sizes.items()
@@ -425,9 +497,14 @@ def _short(text: str) -> str:
 
 
 def _first_errors(error: CompileError) -> str:
-    errors = [d for d in error.diagnostics if d.severity == "error"]
+    found = first_error([vars(d) for d in error.diagnostics])
+    return found or _one_message(error)
+
+
+def first_error(diagnostics: Sequence[dict[str, Any]]) -> str:
+    """Return the first error of a compiler with its line, and how many more there are."""
+    errors = [d for d in diagnostics if d["severity"] == "error"]
     if not errors:
-        return _one_message(error)
-    first = errors[0]
+        return ""
     more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"line {first.line}: {first.message}{more}"
+    return f"line {errors[0]['line']}: {errors[0]['message']}{more}"

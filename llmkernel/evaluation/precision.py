@@ -6,6 +6,8 @@ inputs a little and it hardly changes. The residual of rounding to half precisio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,6 +22,9 @@ MOVE = 2.0**-6
 # A result with a greater error than this is wrong, whatever the precision.
 GREATEST_ERROR = 0.05
 _CORRELATION = 0.7
+# Fewer residuals say nothing; small results are drawn again until there are as many.
+_ELEMENTS = 32
+_MOST_DRAWS = 15
 
 
 def moved_inputs(inputs: list[HostInput], seed: int) -> list[HostInput]:
@@ -39,8 +44,19 @@ def moved_inputs(inputs: list[HostInput], seed: int) -> list[HostInput]:
     return out
 
 
-def is_downgraded(first: Draw, second: Draw) -> float | None:
-    """Compare the residuals of two neighbouring draws.
+def draws_needed(draw: Draw) -> int:
+    """Return how many neighbouring draws tell rounding from a formula: an odd number, more where results are few."""
+    size = min((s.got.size for s in draw.slots if s.got is not None and not s.target.is_exact), default=0)
+    return min(_MOST_DRAWS, 2 * -(-_ELEMENTS // max(1, size)) - 1)
+
+
+def is_downgraded(draws: Sequence[Draw]) -> float | None:
+    """Compare the residuals of neighbouring draws, pair by pair.
+
+    Parameters
+    ----------
+    draws : sequence of Draw
+        The failing draw and `draws_needed` neighbours.
 
     Returns
     -------
@@ -48,17 +64,26 @@ def is_downgraded(first: Draw, second: Draw) -> float | None:
         The greatest row-scaled error when the residual looks like rounding; None when it does not.
     """
     errors = []
-    for a, b in zip(first.slots, second.slots, strict=True):
-        if a.got is None or b.got is None or a.target.is_exact or DTYPES[a.dtype].itemsize < 4:
+    for number, slot in enumerate(draws[0].slots):
+        if slot.target.is_exact or DTYPES[slot.dtype].itemsize < 4:
             return None
-        x, y = _residual(a.got, a.target.oracle), _residual(b.got, b.target.oracle)
+        residuals = [_residual_of(d, number) for d in draws]
+        if any(r is None for r in residuals):
+            return None
+        x = np.concatenate([r for r in residuals[0::2] if r is not None])
+        y = np.concatenate([r for r in residuals[1::2] if r is not None])
         worst = float(max(np.abs(x).max(initial=0.0), np.abs(y).max(initial=0.0)))
         if not worst:
             continue
-        if worst > GREATEST_ERROR or x.size < 32 or _correlation(x, y) > _CORRELATION:
+        if worst > GREATEST_ERROR or x.size < _ELEMENTS or _correlation(x, y) > _CORRELATION:
             return None
         errors.append(worst)
     return max(errors) if errors else None
+
+
+def _residual_of(draw: Draw, number: int) -> npt.NDArray[np.float64] | None:
+    slot = draw.slots[number]
+    return None if slot.got is None else _residual(slot.got, slot.target.oracle)
 
 
 def _residual(got: HostArray, oracle: HostArray) -> npt.NDArray[np.float64]:

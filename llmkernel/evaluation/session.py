@@ -98,18 +98,54 @@ class Session:
         except WorkerLostError as lost:
             self._replace()
             return DrawResult(fault=lost.fault)
-        finals, others = answer.pop("finals"), answer.pop("others")
-        fault = answer.pop("fault")
-        if fault is not None and fault["details"].get("is_context_lost"):
+        result = _as_result(answer, blobs)
+        self._after(result.fault)
+        return result
+
+    def sequence(
+        self,
+        plan: LaunchPlan,
+        draws: Sequence[Mapping[str, Bytes]],
+        *,
+        repeats: int,
+        seed: int,
+        options: ExecutionOptions,
+    ) -> list[DrawResult]:
+        """Run draws of equal sizes one after the other over one load of the module, each `repeats` times.
+
+        Returns
+        -------
+        list of DrawResult
+            One a draw; a single one that holds the fault after a fault.
+        """
+        names = list(draws[0])
+        header = {
+            "op": "sequence",
+            "module": self.ensure_compiled().number,
+            "plan": plan.to_dict(),
+            "inputs": names,
+            "draws": len(draws),
+            "repeats": repeats,
+            "seed": seed,
+            "options": asdict(options),
+        }
+        limit = options.timeout_seconds * (repeats * len(draws) + 1) + GRACE_SECONDS
+        try:
+            answer, blobs = self.worker.request(header, [d[n] for d in draws for n in names], timeout=limit)
+        except WorkerLostError as lost:
             self._replace()
-        count = len(blobs) - len(finals) - len(others)
-        return DrawResult(
-            results=blobs[:count],
-            finals=dict(zip(finals, blobs[count:], strict=False)),
-            others=dict(zip(others, blobs[count + len(finals) :], strict=True)),
-            fault=None if fault is None else Fault(**fault),
-            **{k: answer[k] for k in _DRAW_FIELDS},
-        )
+            return [DrawResult(fault=lost.fault)]
+        results, at = [], 0
+        for part in answer["results"]:
+            count = part.pop("blobs")
+            results.append(_as_result(part, blobs[at : at + count]))
+            at += count
+        self._after(results[0].fault)
+        return results
+
+    def _after(self, fault: Fault | None) -> None:
+        if fault is not None and fault.details.get("is_context_lost"):
+            self._replace()
 
     def _replace(self) -> None:
         """Take the spare; the candidate is compiled again when the next draw needs it."""
@@ -119,3 +155,15 @@ class Session:
 
 
 _DRAW_FIELDS = ("elapsed_ms", "guards", "mutated", "unwritten", "differs", "depends_on_poison", "printed")
+
+
+def _as_result(answer: dict[str, Any], blobs: list[Bytes]) -> DrawResult:
+    finals, others, fault = answer["finals"], answer["others"], answer["fault"]
+    count = len(blobs) - len(finals) - len(others)
+    return DrawResult(
+        results=blobs[:count],
+        finals=dict(zip(finals, blobs[count:], strict=False)),
+        others=dict(zip(others, blobs[count + len(finals) :], strict=True)),
+        fault=None if fault is None else Fault(**fault),
+        **{k: answer[k] for k in _DRAW_FIELDS},
+    )

@@ -6,6 +6,7 @@ secret, and families are not described to a provider: a kernel must be right bec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -220,10 +221,11 @@ def integer_array(rng: Generator, shape: tuple[int, ...], example: HostArray, bo
     return rng.integers(low, high, shape, dtype=example.dtype, endpoint=True)
 
 
-def scalar_value(rng: Generator, example: Any, *, is_size: bool) -> Any:
+def scalar_value(rng: Generator, example: Any, *, is_size: bool, is_far: bool = False) -> Any:
     """Return another value of a scalar: a constant built into a kernel is seen no other way.
 
-    Integers that stand for a size (they equal an axis, or bound one) stay as they are.
+    Integers that stand for a size (they equal an axis, or bound one) stay as they are. With `is_far`, floats below 0.1
+    become 0.25 to 0.75, of the same sign.
     """
     if isinstance(example, bool | np.bool_):
         return not example
@@ -231,6 +233,8 @@ def scalar_value(rng: Generator, example: Any, *, is_size: bool) -> Any:
         return example if is_size else type(example)(int(example) + int(rng.integers(1, 3)))
     if isinstance(example, complex | np.complexfloating):
         return type(example)(complex(example) * complex(1.0 + rng.random(), rng.random()))
+    if is_far and abs(float(example)) < 0.1:
+        return type(example)(math.copysign(0.25 + 0.5 * rng.random(), float(example)))
     return type(example)(float(example) * (1.25 + 0.5 * rng.random()) if example else 0.25 + rng.random())
 
 

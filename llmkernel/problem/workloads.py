@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # Sizes off every usual tile: primes, tile ± 1.
 OFF_TILE = (127, 129, 33, 1023)
 LARGEST_DERIVED_ELEMENTS = 1 << 21
+# Beyond 2^16, where 16-bit indices wrap and grids of one block a row along y end.
+LONG_AXIS = 70001
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Workload:
         Scalars take values other than the example's.
     is_users_own : bool
         The user's own sizes.
+    is_long : bool
+        One axis is beyond 2^16. A header may find that too large for its launches: the draw is then left out and listed.
     layout : str
         ``contiguous``, ``misaligned`` (every array one element past a 256-byte boundary) or ``strided`` (views, for
         inputs that a header declares `strided`).
@@ -46,7 +50,9 @@ class Workload:
     family: str
     seed: int
     varies_scalars: bool = False
+    are_small_scalars_far: bool = False
     is_users_own: bool = False
+    is_long: bool = False
     layout: str = "contiguous"
 
     def label(self) -> str:
@@ -72,6 +78,7 @@ def draw_inputs(
     *,
     seed: int,
     varies_scalars: bool = False,
+    are_small_scalars_far: bool = False,
     reduction: int = 1,
 ) -> list[HostInput]:
     """Return host inputs of a problem for given sizes and family.
@@ -85,6 +92,8 @@ def draw_inputs(
         A key of `FAMILIES`; ``example`` returns the user's own values.
     seed : int
     varies_scalars : bool
+    are_small_scalars_far : bool
+        Scalars below 0.1, such as an epsilon, leave their order of magnitude.
     reduction : int
         Length of the longest reduction: extremes stay so far from overflow that no order of adding them overflows.
 
@@ -107,7 +116,8 @@ def draw_inputs(
             else:
                 out.append(integer_array(rng, shape, example, _bound(problem, spec, example, sizes)))
         elif varies_scalars:
-            out.append(scalar_value(rng, example, is_size=_is_size(example, extents)))
+            is_size = _is_size(example, extents)
+            out.append(scalar_value(rng, example, is_size=is_size, is_far=are_small_scalars_far))
         else:
             out.append(example)
     return out
@@ -168,8 +178,29 @@ def full_workloads(problem: Problem) -> list[Workload]:
     draws.append(Workload(small, "normal", new_seed(), layout="misaligned"))
     draws.append(Workload(small, "normal", new_seed(), layout="strided"))
     if any(not isinstance(s, ArraySpec) for s in problem.signature.inputs):
-        draws += [Workload(small, "normal", new_seed(), varies_scalars=True) for _ in range(2)]
+        draws += [
+            Workload(small, "normal", new_seed(), varies_scalars=True, are_small_scalars_far=far)
+            for far in (False, True)
+        ]
+    draws += [Workload(s, "normal", new_seed(), is_long=True) for s in long_sizes(problem)]
     return draws
+
+
+def at_own_sizes(problem: Problem, workload: Workload) -> Workload | None:
+    """Return a workload at the user's own sizes, for a header that takes no others; None where it would be too large."""
+    own = dict(problem.sizes)
+    is_plain = workload.family == "normal" and workload.layout == "contiguous" and not workload.varies_scalars
+    if workload.sizes == own or is_plain or _elements(problem, own) > LARGEST_DERIVED_ELEMENTS:
+        return None
+    return replace(workload, sizes=own, is_users_own=True)
+
+
+def long_sizes(problem: Problem) -> list[dict[str, int]]:
+    """Return sizes with one axis beyond 2^16, each in turn, while the others are small."""
+    if not problem.sizes:
+        return []
+    out = [{**dict.fromkeys(problem.sizes, 3), symbol: LONG_AXIS} for symbol in problem.sizes]
+    return [s for s in out if _elements(problem, s) <= LARGEST_DERIVED_ELEMENTS]
 
 
 def edge_sizes(problem: Problem) -> list[dict[str, int]]:

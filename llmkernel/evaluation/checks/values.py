@@ -34,6 +34,13 @@ class Values(Check):
 
 def _exact(draw: Draw, slot: Slot) -> Finding | None:
     assert slot.got is not None
+    if slot.got.dtype == np.bool_:
+        # NumPy takes every byte but 0 for true; a kernel that reads 2 as a bool does not.
+        stored = slot.got.view(np.uint8)
+        broken = np.flatnonzero(stored > 1)
+        if broken.size:
+            detail = f"A bool is stored as {int(stored.reshape(-1)[broken[0]])}; it must be 0 or 1."
+            return _finding(draw, slot, broken, int(broken.size), detail)
     wrong = np.flatnonzero(slot.got != slot.target.oracle)
     if not wrong.size:
         return None

@@ -6,7 +6,7 @@ Runs inside the worker. It knows inputs and outputs, never what the outputs shou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,47 @@ def run_draw(
     return out
 
 
+def run_sequence(
+    device: Device,
+    module: Module,
+    plan: LaunchPlan,
+    draws: Sequence[Mapping[str, Bytes]],
+    *,
+    repeats: int,
+    seed: int,
+    options: ExecutionOptions,
+) -> list[DrawResult]:
+    """Run `plan` many times over one fresh load of the module: `repeats` times over each draw, one draw after the other.
+
+    Each draw's result is that of its last run, compared with its first run and with the poison of its last two.
+
+    Parameters
+    ----------
+    draws : sequence of mapping
+        Payload bytes of every input and inout buffer; each has the plan's sizes.
+    repeats : int
+        Even, so that the last two runs have complementary poison.
+    """
+    runs = [_images(device, plan, inputs, seed, r, {}) for inputs in draws for r in range(repeats)]
+    executions = device.execute_many(module, plan, runs, replace(options, is_fresh_module=True))
+    fault = next((e.fault for e in executions if e.fault), None)
+    if fault is not None:
+        return [DrawResult(fault=fault)]
+    results = []
+    for number in range(len(draws)):
+        own = runs[number * repeats : (number + 1) * repeats]
+        out = DrawResult()
+        _compare_results(out, plan, [own[-2], own[-1], own[0]], seed, (repeats - 2) // 2)
+        out.results = [own[-2][name].payload.copy() for name in plan.results]
+        out.finals = {
+            b.name: own[-2][b.name].payload.copy()
+            for b in plan.buffers
+            if b.role == "inout" and b.name not in plan.results
+        }
+        results.append(out)
+    return results
+
+
 def payload_bytes(buffer: Buffer) -> int:
     """Return the size of a buffer's storage in bytes, strides included."""
     if buffer.strides is None:
@@ -213,15 +254,16 @@ def _unequal(a: Bytes, b: Bytes, itemsize: int) -> npt.NDArray[np.bool_]:
 
 
 def _compare_results(
-    out: DrawResult, plan: LaunchPlan, runs: Sequence[Mapping[str, Image]], seed: int
+    out: DrawResult, plan: LaunchPlan, runs: Sequence[Mapping[str, Image]], seed: int, pair: int = 0
 ) -> None:
+    """Compare runs with the first, whose poison and the second's are those of a pair of complementary runs."""
     for name in dict.fromkeys(plan.results):
         buffer = plan.buffer(name)
         size = DTYPES[buffer.dtype].itemsize
         first = runs[0][name].payload
         never = np.zeros(len(first) // size, np.bool_)
         if buffer.role in _POISONED and not buffer.is_zeroed and len(runs) > 1 and len(first):
-            poison = _poison(plan, buffer, seed, runs[0][name])
+            poison = _poison(plan, buffer, seed, pair, runs[0][name])
             second = runs[1][name].payload
             never = ~_unequal(first, poison, size) & ~_unequal(second, np.invert(poison), size)
             if never.any():
@@ -238,8 +280,8 @@ def _compare_results(
                 break
 
 
-def _poison(plan: LaunchPlan, buffer: Buffer, seed: int, image: Image) -> Bytes:
-    data = _pattern([seed, plan.buffers.index(buffer), 0], len(image.data))
+def _poison(plan: LaunchPlan, buffer: Buffer, seed: int, pair: int, image: Image) -> Bytes:
+    data = _pattern([seed, plan.buffers.index(buffer), pair], len(image.data))
     return data[image.offset : image.offset + image.nbytes]
 
 
@@ -253,10 +295,32 @@ def _tell_poison_from_race(
     options: ExecutionOptions,
     shifts: Mapping[str, int],
 ) -> None:
-    """Run twice over equal poison: if these agree, the result depends on memory that nobody wrote."""
-    pair = [_images(device, plan, inputs, seed, 0, shifts) for _ in range(3)]
-    if any(e.fault for e in device.execute_many(module, plan, pair, options)):
+    """Run as often again over equal poison and once over its complement, to see whether the poison makes the difference.
+
+    Float atomics differ in the last bits whatever the poison: a difference counts where it is a thousand times theirs.
+    """
+    repeats = max(3, 1 + max(hit["run"] for hit in out.differs.values()))
+    kinds = [0] * repeats + [1]
+    runs = [_images(device, plan, inputs, seed, kind, shifts) for kind in kinds]
+    if any(e.fault for e in device.execute_many(module, plan, runs, options)):
         return
-    out.depends_on_poison = all(
-        np.array_equal(pair[0][n].payload, other[n].payload) for other in pair[1:] for n in plan.results
-    )
+    for name in dict.fromkeys(plan.results):
+        dtype = DTYPES[plan.buffer(name).dtype].numpy
+        first, *same, other = (images[name].payload.view(dtype) for images in runs)
+        noise = max(_distance(first, again) for again in same)
+        change = _distance(first, other)
+        if change > 1000.0 * noise:
+            out.depends_on_poison = True
+
+
+def _distance(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+    """Return 0 for equal bits, else the greatest difference; infinity where that is no number."""
+    if a.tobytes() == b.tobytes():
+        return 0.0
+    wide = np.complex128 if np.iscomplexobj(a) else np.float64
+    with np.errstate(all="ignore"):
+        gap = np.abs(a.astype(wide) - b.astype(wide))
+    # The same NaN on both sides is no difference.
+    same = ~_unequal(a.view(np.uint8).reshape(-1), b.view(np.uint8).reshape(-1), a.dtype.itemsize)
+    gap = np.where(same, 0.0, np.where(np.isfinite(gap), gap, np.inf))
+    return float(gap.max(initial=0.0)) or float(np.finfo(np.float64).tiny)

@@ -14,9 +14,10 @@ from llmkernel.devices.base import Bytes, Device, ExecutionOptions, Module, Samp
 from llmkernel.devices.plan import plan_from_dict
 from llmkernel.errors import LLMKernelError, WorkerError
 from llmkernel.evaluation.worker.errors import error_to_dict
-from llmkernel.evaluation.worker.harness import run_draw
+from llmkernel.evaluation.worker.harness import DrawResult, run_draw, run_sequence
 from llmkernel.evaluation.worker.protocol import read_frame, write_frame
 
+CHECKED_ARCH = "sm_90a"
 Answer = tuple[dict[str, Any], list[Bytes]]
 
 
@@ -69,7 +70,27 @@ class Server:
             "warnings": [vars(w) for w in module.warnings],
             "resources": {k: vars(v) for k, v in module.resources.items()},
             "options": list(module.options),
+            "nvrtc": self._check_with_nvrtc(asked.header) if self.device.is_emulation else None,
         }, []
+
+    @staticmethod
+    def _check_with_nvrtc(header: dict[str, Any]) -> dict[str, Any] | None:
+        """Ask the real compiler, where it is installed: it needs no GPU, and a host compiler takes what is no CUDA."""
+        from llmkernel.devices.cuda import toolchain
+        from llmkernel.devices.cuda.nvrtc import check_with_nvrtc
+
+        if toolchain.nvrtc_version() is None:
+            return None
+        arch = header.get("arch") or CHECKED_ARCH
+        seen = check_with_nvrtc(header["source"], header["kernels"], arch)
+        return {
+            "arch": arch,
+            "is_compiled": seen.is_compiled,
+            "seconds": seen.seconds,
+            "log": seen.log[:20000],
+            "diagnostics": [vars(d) for d in seen.diagnostics],
+            "resources": {k: vars(v) for k, v in seen.resources.items()},
+        }
 
     def _do_draw(self, asked: Asked) -> Answer:
         plan = plan_from_dict(asked.header["plan"])
@@ -83,10 +104,29 @@ class Server:
             options=ExecutionOptions(**asked.header["options"]),
             misalign=asked.header.get("misalign"),
         )
-        answer = {k: v for k, v in vars(result).items() if k not in ("results", "finals", "others", "fault")}
-        answer["fault"] = None if result.fault is None else vars(result.fault)
-        answer["finals"], answer["others"] = list(result.finals), list(result.others)
-        return answer, [*result.results, *result.finals.values(), *result.others.values()]
+        return _as_answer(result)
+
+    def _do_sequence(self, asked: Asked) -> Answer:
+        names = asked.header["inputs"]
+        count = asked.header["draws"]
+        draws = [
+            dict(zip(names, asked.blobs[i * len(names) : (i + 1) * len(names)], strict=True))
+            for i in range(count)
+        ]
+        results = run_sequence(
+            self.device,
+            self._modules[asked.header["module"]],
+            plan_from_dict(asked.header["plan"]),
+            draws,
+            repeats=asked.header["repeats"],
+            seed=asked.header["seed"],
+            options=ExecutionOptions(**asked.header["options"]),
+        )
+        answers = [_as_answer(r) for r in results]
+        fault = next((a["fault"] for a, _ in answers if a["fault"]), None)
+        return {"results": [a | {"blobs": len(b)} for a, b in answers], "fault": fault}, [
+            blob for _, blobs in answers for blob in blobs
+        ]
 
     def _do_time_open(self, asked: Asked) -> Answer:
         self._close_sampler()
@@ -134,6 +174,13 @@ class Server:
         if self._sampler is not None:
             self._sampler.close()
             self._sampler = None
+
+
+def _as_answer(result: DrawResult) -> Answer:
+    answer = {k: v for k, v in vars(result).items() if k not in ("results", "finals", "others", "fault")}
+    answer["fault"] = None if result.fault is None else vars(result.fault)
+    answer["finals"], answer["others"] = list(result.finals), list(result.others)
+    return answer, [*result.results, *result.finals.values(), *result.others.values()]
 
 
 def main() -> None:

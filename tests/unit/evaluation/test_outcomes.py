@@ -164,7 +164,7 @@ HONEST = {
     ),
     "a size the header fixes": (
         each(
-            "norm(x: float32[N, 3]) -> y: float32[N]",
+            "row_norm(x: float32[N, 3]) -> y: float32[N]",
             "float s = 0; for (int k = 0; k < 3; ++k) s += x[3 * i + k] * x[3 * i + k]; y[i] = s;",
         ),
         lambda x: (x * x).sum(-1),
@@ -305,3 +305,19 @@ def test_a_candidate_is_not_blamed_for_a_reference_that_contradicts_itself(refer
     assert report.outcome == "inconclusive", report.headline
     assert report.headline.startswith("The reference gives different results for the same inputs")
     assert "seed the generator" in report.headline
+
+
+def test_what_only_a_host_compiler_takes_is_not_compiled():
+    pytest.importorskip("cuda.bindings.nvrtc")
+    source = changed("z[i] = a", "z[i] = (float)__builtin_popcountll(i) * 0 + a")
+    report = judge(source, level="quick")
+    assert report.outcome == "not_compiled"
+    assert "NVRTC (sm_90a)" in report.headline
+
+
+def test_resources_of_a_named_architecture_are_shown_without_a_gpu():
+    pytest.importorskip("cuda.bindings.nvrtc")
+    report = judge(AXPY, level="quick", arch="sm_80")
+    assert report.outcome == "passed"
+    assert report.compile["kernels"]["axpy"]["registers"] > 0
+    assert "sm_80" in report.compile["arch"]
