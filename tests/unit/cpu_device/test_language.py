@@ -373,3 +373,17 @@ def test_shared_memory_in_every_spelling() -> None:
     }"""
     (x,) = results(source, "k", 1, 32, np.arange(32, dtype=np.float32), shared=128)
     assert (x == 9 * np.arange(32)[::-1]).all()
+
+
+@pytest.mark.parametrize("name", ["exp", "abs", "sqrt", "max", "index", "select", "pow"])
+def test_a_kernel_may_have_the_name_of_a_function(name: str) -> None:
+    plain = f"""
+    __global__ void {name}(const float* x, float* y, int n) {{
+      if (threadIdx.x < n) y[threadIdx.x] = expf(x[threadIdx.x]) + fabsf(exp(-1.0f)) * 0.0f + max(0, 0) + sqrt(0.0);
+    }}"""
+    template = f"template <typename T> __global__ void {name}(T* y) {{ y[threadIdx.x] += 1; }}"
+    x = RANDOM.random(32, np.float32)
+    _, y = results(plain, name, 1, 32, x, x * 0, np.int32(32))
+    assert np.allclose(y, np.exp(x), rtol=1e-6)
+    (y,) = results(template, f"{name}<float>", 1, 32, x)
+    assert (y == x + 1).all()

@@ -23,6 +23,12 @@ struct IsPointer<T*> {
     static constexpr unsigned value = 1;
 };
 
+// The kernel among functions of its name: the one that returns nothing, where the others compute.
+template <class... Arguments>
+constexpr auto kernel(void (*function)(Arguments...)) {
+    return function;
+}
+
 template <auto Kernel>
 struct KernelEntry;
 
@@ -50,6 +56,6 @@ struct KernelEntry<Kernel> {
 
 #define CPU_DEVICE_ENTRY(symbol, ...)                                                                  \
     extern "C" __attribute__((visibility("default"))) const cpu_device::Entry symbol;                  \
-    const cpu_device::Entry symbol = {&cpu_device::KernelEntry<&__VA_ARGS__>::call,                    \
-                                      cpu_device::KernelEntry<&__VA_ARGS__>::parameters,               \
-                                      cpu_device::KernelEntry<&__VA_ARGS__>::count};
+    const cpu_device::Entry symbol = {&cpu_device::KernelEntry<cpu_device::kernel(&__VA_ARGS__)>::call,                    \
+                                      cpu_device::KernelEntry<cpu_device::kernel(&__VA_ARGS__)>::parameters,               \
+                                      cpu_device::KernelEntry<cpu_device::kernel(&__VA_ARGS__)>::count};

@@ -1,4 +1,4 @@
-// CUDA's mathematical functions: the C library's, their overloads for float and integers, and CUDA's own.
+// CUDA's mathematical functions: the C library's, their overloads for float, and CUDA's own.
 #pragma once
 
 #include "constants.h"
@@ -34,42 +34,22 @@ template <class T>
 struct EnableIf<true, T> {
     using type = T;
 };
-// The result of a mathematical function of an integer argument.
-template <class T>
-using double_for_integer = typename EnableIf<IsInteger<T>::value, double>::type;
 
 }  // namespace cpu_device
 
-// name(double), namef(float), name(float), and name(integer) as double.
-#define CPU_DEVICE_MATH_1(name)                                                         \
-    extern "C" double name(double) noexcept;                                            \
-    extern "C" float name##f(float) noexcept;                                           \
-    CPU_DEVICE_INLINE float name(float x) { return name##f(x); }                        \
-    template <class T>                                                                  \
-    CPU_DEVICE_INLINE cpu_device::double_for_integer<T> name(T x) {                     \
-        return name((double)x);                                                         \
-    }
+// name(double), namef(float) and name(float). As with NVRTC, an integer argument is ambiguous. None of them is a
+// template, so that a kernel may have the same name: it is the one that returns void (entry.h).
+#define CPU_DEVICE_MATH_1(name)              \
+    extern "C" double name(double) noexcept; \
+    extern "C" float name##f(float) noexcept; \
+    CPU_DEVICE_INLINE float name(float x) { return name##f(x); }
 // The same for two arguments; mixed ones meet in double.
 #define CPU_DEVICE_MATH_2(name)                                                             \
     extern "C" double name(double, double) noexcept;                                        \
     extern "C" float name##f(float, float) noexcept;                                        \
     CPU_DEVICE_INLINE float name(float x, float y) { return name##f(x, y); }                \
     CPU_DEVICE_INLINE double name(float x, double y) { return name((double)x, y); }         \
-    CPU_DEVICE_INLINE double name(double x, float y) { return name(x, (double)y); }         \
-    template <class T>                                                                      \
-    CPU_DEVICE_INLINE cpu_device::double_for_integer<T> name(double x, T y) {               \
-        return name(x, (double)y);                                                          \
-    }                                                                                       \
-    template <class T>                                                                      \
-    CPU_DEVICE_INLINE cpu_device::double_for_integer<T> name(T x, double y) {               \
-        return name((double)x, y);                                                          \
-    }                                                                                       \
-    template <class T, class U>                                                             \
-    CPU_DEVICE_INLINE typename cpu_device::EnableIf<                                        \
-        cpu_device::IsInteger<T>::value && cpu_device::IsInteger<U>::value, double>::type   \
-    name(T x, U y) {                                                                        \
-        return name((double)x, (double)y);                                                  \
-    }
+    CPU_DEVICE_INLINE double name(double x, float y) { return name(x, (double)y); }
 
 CPU_DEVICE_MATH_1(acos)
 CPU_DEVICE_MATH_1(acosh)
@@ -162,12 +142,6 @@ CPU_DEVICE_INLINE float pow(float x, int y) { return powf(x, (float)y); }
 CPU_DEVICE_INLINE double pow(double x, int y) { return pow(x, (double)y); }
 CPU_DEVICE_INLINE double pow(float x, double y) { return pow((double)x, y); }
 CPU_DEVICE_INLINE double pow(double x, float y) { return pow(x, (double)y); }
-template <class T, class U>
-CPU_DEVICE_INLINE
-    typename cpu_device::EnableIf<cpu_device::IsInteger<T>::value && cpu_device::IsInteger<U>::value, double>::type
-    pow(T x, U y) {
-    return pow((double)x, (double)y);
-}
 CPU_DEVICE_INLINE float fma(float x, float y, float z) { return fmaf(x, y, z); }
 CPU_DEVICE_INLINE float frexp(float x, int* exponent) { return frexpf(x, exponent); }
 CPU_DEVICE_INLINE float ldexp(float x, int exponent) { return ldexpf(x, exponent); }
