@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from llmkernel.candidate.candidate import parse_candidate
-from llmkernel.errors import RecordError, UsageError
+from llmkernel.errors import LLMKernelError, RecordError, UsageError
 from llmkernel.evaluation.evaluate import DEFAULT_TIMEOUT, choose_device
 from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.steadiness import require_steady
@@ -182,11 +183,21 @@ def _generate(
         )
         if warning is not None:
             kernel.report = replace(report, warnings=(*report.warnings, warning))
+    if not source_of_replies.is_offline:
+        _keep_in_library(problem, source)
     origin = "library" if source_of_replies.name == "library" else "generated"
     reply = result.accepted.reply
     details = dict(reply.details) if reply is not None else {}
     emit(Accepted(kernel.report, origin, result.usage, result.cost_usd, details))
     return kernel
+
+
+def _keep_in_library(problem: Problem, source: str) -> None:
+    """Let other notebooks find an accepted kernel without a provider, where the user's library can be written."""
+    from llmkernel.library.user import add_to_user_library
+
+    with contextlib.suppress(OSError, LLMKernelError):
+        add_to_user_library(problem, source)
 
 
 def preview(

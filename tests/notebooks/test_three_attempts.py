@@ -106,3 +106,29 @@ def test_the_next_cell_still_reads_the_arrays(line, outcome, tmp_path):
     assert text_of(notebook.cells[1]) == repr(outcome)
     assert text_of(notebook.cells[2]).startswith("((20, 256), 20.0")
     assert text_of(notebook.cells[3]) == "'passed'"
+
+
+def test_an_accepted_kernel_is_found_again_without_a_key(wire_server, tmp_path):
+    env = {"ANTHROPIC_API_KEY": "sk-ant-api03-" + "test" * 10, "ANTHROPIC_BASE_URL": wire_server.url}
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    # Nothing that ships computes this.
+    setup = (
+        "import numpy as np\n"
+        "def odd(x):\n    return np.where(x > 0, x * np.float32(0.37), -x) + np.float32(0.11)\n"
+        "x = np.random.default_rng(0).standard_normal(300, dtype='float32')\n"
+    )
+    source = (
+        "//! odd_cuda(x: float32[N]) -> y: float32[N]\n//! odd<<<ceil_div(N, 64), 64>>>(x, y, N)\n"
+        "__global__ void odd(const float* x, float* y, int N) {\n"
+        "    const int i = blockIdx.x * 64 + threadIdx.x;\n"
+        "    if (i < N) y[i] = (x[i] > 0 ? x[i] * 0.37f : -x[i]) + 0.11f;\n}\n"
+    )
+    ask = "%%cuda_from odd --device cpu --provider {}\nThe odd function.\n"
+    wire_server.queue(Script(text=f"```cuda\n{source}```\n"))
+    run_notebook([setup, ask.format("claude")], env=env, cwd=tmp_path / "one")
+
+    again = run_notebook([setup, ask.format("library"), "odd_cuda(x).shape"], cwd=tmp_path / "two")
+
+    assert text_of(again.cells[2]) == "(300,)"
+    assert len(wire_server.requests) == 1
