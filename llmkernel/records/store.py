@@ -299,5 +299,5 @@ def _unwritable(folder: Path, error: OSError) -> RecordError:
             if is_full
             else "Make it writable, or choose another directory with LLMKernel.records_dir"
         )
-        + ", then save again; what was there before is untouched.",
+        + ", then run the cell again; what was there before is untouched.",
     )
