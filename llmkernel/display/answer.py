@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -11,58 +11,17 @@ from typing import Any, Self
 
 from llmkernel.display import figures
 from llmkernel.display.clean import cap, clean
+from llmkernel.display.markdown import escape_markdown
+from llmkernel.display.safe_markdown import safe_markdown
 from llmkernel.display.surface import Surface, choose_surface
 from llmkernel.providers.base import Event, Reply, Started, TextDelta, Thinking, Waiting
 
 MIN_INTERVAL_SECONDS = 0.1
+REFRESH_SECONDS = 1.0
+_TICK_SECONDS = 0.2
 MAX_CHARACTERS = 200_000
 # Every update carries the whole text, and servers cut off a kernel that sends more than 1 MB a second.
 _CHARACTERS_PER_SECOND = 200_000
-_FENCE = re.compile(r"^[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?P<fence>`{3,}|~{3,})(?P<info>.*)$")
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
-
-
-def safe_markdown(text: str) -> str:
-    """Return Markdown that loads nothing and holds no HTML, its last fence closed.
-
-    An image in an answer would send whatever stands in its address to a stranger as soon as it is shown.
-    """
-    lines: list[str] = []
-    prose: list[str] = []
-    fence = ""
-
-    def flush() -> None:
-        if prose:
-            lines.append(_without_html("\n".join(prose)))
-            prose.clear()
-
-    for line in clean(text).split("\n"):
-        found = _FENCE.match(line)
-        if fence:
-            lines.append(line)
-            if found and not found["info"].strip() and found["fence"].startswith(fence):
-                fence = ""
-        elif found and not (found["fence"][0] == "`" and "`" in found["info"]):
-            flush()
-            lines.append(line)
-            fence = found["fence"]
-        else:
-            prose.append(line)
-    flush()
-    return "\n".join([*lines, *([fence] if fence else [])])
-
-
-def _without_html(prose: str) -> str:
-    pieces, place = [], 0
-    for span in _CODE_SPAN.finditer(prose):
-        pieces += [_inert(prose[place : span.start()]), span[0]]
-        place = span.end()
-    return "".join([*pieces, _inert(prose[place:])])
-
-
-def _inert(text: str) -> str:
-    return _TAG.sub("&lt;", text).replace("![", "\\![")
 
 
 class AnswerOutput:
@@ -83,6 +42,8 @@ class AnswerOutput:
         Where to show it; default: found from the running IPython.
     clock : callable
         Seconds, rising.
+    is_ticking : bool
+        Let a thread show what is pending, and how long it has taken, while no event comes.
     """
 
     def __init__(
@@ -93,6 +54,7 @@ class AnswerOutput:
         quiet: bool = False,
         surface: Surface | None = None,
         clock: Callable[[], float] = time.monotonic,
+        is_ticking: bool = True,
     ) -> None:
         self._asked, self._sent = asked, sent
         self._surface = choose_surface(is_quiet=quiet) if surface is None else surface
@@ -100,8 +62,12 @@ class AnswerOutput:
         self._pieces: list[str] = []
         self._length = 0
         self._status = "asked"
+        self._started = clock()
         self._shown_at: float | None = None
-        self._is_broken = self._is_closed = False
+        self._is_pending = self._is_broken = self._is_closed = False
+        self._lock = threading.RLock()
+        self._ended = threading.Event()
+        self._is_ticking = is_ticking and self._surface.is_live
         self._open_line = ""
         self._reply: Reply | None = None
         self._extras: list[str] = []
@@ -113,21 +79,29 @@ class AnswerOutput:
 
     def __call__(self, event: Event) -> None:
         """Take one event of a provider."""
-        if isinstance(event, TextDelta):
-            self._pieces.append(event.text)
-            self._length += len(event.text)
-            self._status = "answering"
-            self._write_lines(event.text)
-        elif isinstance(event, Thinking):
-            self._status = "thinking"
-        elif isinstance(event, Waiting):
-            self._status = f"waiting {event.seconds:.0f} s: {event.reason}"
-            self._surface.line(self._status)
-        elif isinstance(event, Started):
-            self._status = "thinking"
-        else:
-            self._reply = event
-        self._refresh()
+        with self._lock:
+            if isinstance(event, TextDelta):
+                self._pieces.append(event.text)
+                self._length += len(event.text)
+                self._status = "answering"
+                self._write_lines(event.text)
+            elif isinstance(event, Waiting):
+                self._status = f"waiting {event.seconds:.0f} s: {event.reason}"
+                self._surface.line(self._status)
+            elif isinstance(event, Started | Thinking):
+                self._status = "thinking" if not self._pieces else self._status
+            else:
+                self._reply = event
+            self._is_pending = True
+            self._refresh()
+
+    def tick(self) -> None:
+        """Show what is pending, and how long it has taken; called while no event comes."""
+        with self._lock:
+            if self._is_closed or self._shown_at is None:
+                return
+            self._is_pending |= self._clock() - self._shown_at >= REFRESH_SECONDS and not self._pieces
+            self._refresh()
 
     def note(self, markdown: str) -> None:
         """Add a part below the answer, Markdown of our own."""
@@ -141,13 +115,19 @@ class AnswerOutput:
         ending : str
             What ended it before its end, such as ``interrupted``; empty for a whole answer.
         """
-        if self._is_closed:
-            return
-        self._is_closed = True
-        self._surface.close(self._bundle(ending or self._cut_off(), is_over=True))
+        with self._lock:
+            if self._is_closed:
+                return
+            # Before it is shown: the ticker, waiting for the lock, then shows nothing more.
+            self._is_closed = True
+            self._ended.set()
+            self._surface.close(self._bundle(ending or self._cut_off(), is_over=True))
 
     def __enter__(self) -> Self:
+        self._is_pending = True
         self._refresh()
+        if self._is_ticking:
+            threading.Thread(target=self._tick_until_end, name="llmkernel-answer", daemon=True).start()
         return self
 
     def __exit__(
@@ -175,22 +155,28 @@ class AnswerOutput:
             self._surface.line(clean(line))
 
     def _refresh(self) -> None:
-        if self._is_broken or not self._surface.is_live:
+        if not self._is_pending or self._is_broken or not self._surface.is_live:
             return
         now = self._clock()
         interval = max(MIN_INTERVAL_SECONDS, 2 * min(self._length, MAX_CHARACTERS) / _CHARACTERS_PER_SECOND)
         if self._shown_at is not None and now - self._shown_at < interval:
             return
-        self._shown_at = now
+        self._shown_at, self._is_pending = now, False
         try:
             self._surface.update(self._bundle("", is_over=False))
         except Exception as error:  # noqa: BLE001 - what is shown on the way must never end an answer
             self._is_broken = True
             sys.stderr.write(f"llmkernel: the live output stopped: {type(error).__name__}: {error}\n")
 
+    def _tick_until_end(self) -> None:
+        self._surface.enter_thread()
+        while not self._ended.wait(_TICK_SECONDS):
+            self.tick()
+
     def _bundle(self, ending: str, *, is_over: bool) -> dict[str, Any]:
-        answer = cap(self.text, MAX_CHARACTERS, "%ask --sent").strip("\n")
-        byline = self._byline() if is_over else f"{self._asked} · {self._status}…"
+        answer = cap(self.text, MAX_CHARACTERS).strip("\n")
+        waited = round(self._clock() - self._started)
+        byline = self._byline() if is_over else f"{self._asked} · {self._status}… {waited} s"
         part = (
             f"Partial answer: {ending}." if ending and answer else f"No answer: {ending}." if ending else ""
         )
@@ -198,7 +184,7 @@ class AnswerOutput:
             safe_markdown(answer),
             f"**{part}**" if part else "",
             *self._extras,
-            f"*{_inline(byline)}*",
+            f"*{escape_markdown(byline)}*",
         ]
         # A terminal has the answer's lines already, but for one that was not whole.
         plain = answer if self._surface.is_live or not self._pieces else self._open_line
@@ -224,10 +210,6 @@ def usage_text(reply: Reply) -> str:
     cached = f" ({grouped(usage.cached_tokens)} cached)" if usage.cached_tokens else ""
     parts = [f"{grouped(usage.input_tokens)} tokens in{cached}", f"{grouped(usage.output_tokens)} out"]
     return ", ".join([*parts, *filter(None, [figures.money(reply.cost_usd)])])
-
-
-def _inline(text: str) -> str:
-    return _TAG.sub("&lt;", re.sub(r"([\\`*_\[\]|#~$!{}])", r"\\\1", clean(text)))
 
 
 def publish_note(markdown: str, surface: Surface | None = None) -> None:

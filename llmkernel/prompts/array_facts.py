@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,18 +60,23 @@ def _layout(value: Any, kind: str) -> str:
 
 
 def _values(value: Any, kind: str) -> list[str]:
-    size = int(np.prod([int(s) for s in value.shape], dtype=np.int64))
-    if size == 0:
+    if any(int(size) == 0 for size in value.shape):
         return ["empty"]
-    sample = value
-    step = -(-size // MAX_ELEMENTS)
-    if step > 1:
-        # NumPy may have to copy what has no single stride: taken by its iterator, it does not.
-        flat = value.flat if kind == "numpy" else (value.detach() if kind == "torch" else value).reshape(-1)
-        sample = flat[::step]
+    sample, step = _sampled(value)
     host = np.asarray(sample) if kind == "numpy" else to_numpy(sample)
     facts = _numbers(host)
     return [f"of one element in {step}: {facts[0]}", *facts[1:]] if step > 1 and facts else facts
+
+
+def _sampled(value: Any) -> tuple[Any, int]:
+    """Return a view of at most `MAX_ELEMENTS`, and of how many elements it holds one; nothing is copied."""
+    shape = [int(size) for size in value.shape]
+    steps = [1] * len(shape)
+    while prod(-(-size // step) for size, step in zip(shape, steps, strict=True)) > MAX_ELEMENTS:
+        longest = max(range(len(shape)), key=lambda i: shape[i] // steps[i])
+        steps[longest] *= 2
+    factor = prod(steps)
+    return (value[tuple(slice(None, None, step) for step in steps)] if factor > 1 else value), factor
 
 
 def _numbers(array: npt.NDArray[Any]) -> list[str]:

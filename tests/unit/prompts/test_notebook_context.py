@@ -63,7 +63,7 @@ def test_arrays_of_every_kind(array, facts):
 def test_a_large_array_is_sampled():
     large = np.broadcast_to(np.float32(1.0), (MAX_ELEMENTS, 3))
 
-    assert "of one element in 3: range 1 … 1" in describe_value("a", large)
+    assert "of one element in 4: range 1 … 1" in describe_value("a", large)
 
 
 def test_tensors():
