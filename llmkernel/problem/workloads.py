@@ -176,6 +176,8 @@ def full_workloads(problem: Problem) -> list[Workload]:
     draws += [Workload(s, "normal", new_seed(), is_users_own=True) for s in problem.extra_sizes]
     draws += [Workload(s, "normal", new_seed()) for s in edge_sizes(problem)]
     draws.append(Workload(small, "normal", new_seed(), layout="misaligned"))
+    # Wide loads are often guarded by the size alone: sizes that invite them, at addresses that forbid them.
+    draws.append(Workload(_multiples(small, 16), "normal", new_seed(), layout="misaligned"))
     draws.append(Workload(small, "normal", new_seed(), layout="strided"))
     if any(not isinstance(s, ArraySpec) for s in problem.signature.inputs):
         draws += [
@@ -222,6 +224,10 @@ def edge_sizes(problem: Problem) -> list[dict[str, int]]:
             seen.add(key)
             unique.append(s)
     return unique
+
+
+def _multiples(sizes: dict[str, int], of: int) -> dict[str, int]:
+    return {s: -(-n // of) * of for s, n in sizes.items()}
 
 
 def _odd(problem: Problem, turn: int) -> dict[str, int]:
