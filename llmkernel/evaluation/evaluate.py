@@ -16,6 +16,8 @@ from llmkernel.evaluation.feedback import feedback_of
 from llmkernel.evaluation.judge import Judge, Verdict, quick_and_full
 from llmkernel.evaluation.report import CheckResult, Report, Timing
 from llmkernel.evaluation.settings import check_settings
+from llmkernel.evaluation.state import check_state
+from llmkernel.evaluation.tools import chosen_tools
 from llmkernel.evaluation.worker.client import WorkerLostError
 from llmkernel.problem.arrays import describe, is_array
 from llmkernel.problem.dtypes import dtype_name
@@ -79,6 +81,7 @@ def evaluate(
     timeout: float = DEFAULT_TIMEOUT,
     arch: str | None = None,
     with_timing: bool = False,
+    checks: Sequence[str] = (),
     on_check: Callable[[CheckResult], None] | None = None,
 ) -> Report:
     """Judge a candidate.
@@ -105,6 +108,9 @@ def evaluate(
         Architecture to compile for; default: the device's own.
     with_timing : bool
         Time a candidate that passes.
+    checks : sequence of str
+        Tools to run besides, on a GPU: ``memcheck``, ``initcheck``, ``racecheck``, ``synccheck`` or ``all``; about two
+        seconds each.
     on_check : callable, optional
         Called with every `CheckResult` as it is found.
 
@@ -149,6 +155,7 @@ def evaluate(
         timeout=timeout,
         arch=arch,
         with_timing=with_timing,
+        checks=checks,
         on_check=on_check,
     )
 
@@ -163,6 +170,7 @@ def evaluate_problem(
     arch: str | None = None,
     with_timing: bool = True,
     baselines: dict[str, Callable[..., Any]] | None = None,
+    checks: Sequence[str] = (),
     on_check: Callable[[CheckResult], None] | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> Report:
@@ -172,6 +180,8 @@ def evaluate_problem(
     ----------
     baselines : dict, optional
         Further callables to time, by label.
+    checks : sequence of str
+        See `evaluate`.
     on_stage : callable, optional
         Called with ``compile``, ``quick``, ``full``, ``timing`` when each begins.
     """
@@ -181,7 +191,13 @@ def evaluate_problem(
     timing: Timing | None = None
     try:
         finding, timing = _judge(
-            judge, problem, level, stage, with_timing=with_timing, baselines=baselines or {}
+            judge,
+            problem,
+            level,
+            stage,
+            with_timing=with_timing,
+            baselines=baselines or {},
+            tools=chosen_tools(checks),
         )
     except Verdict as verdict:
         finding = verdict.finding
@@ -209,6 +225,7 @@ def _judge(
     *,
     with_timing: bool,
     baselines: dict[str, Callable[..., Any]],
+    tools: Sequence[str],
 ) -> tuple[Finding | None, Timing | None]:
     stage("compile")
     judge.parse()
@@ -223,8 +240,9 @@ def _judge(
         mark = time.perf_counter()
         stage("full")
         judge.execute([w for w in taken if w not in quick], limits, is_full=True)
-        judge.check_state(taken, limits)
+        check_state(judge, taken, limits)
         judge.seconds["full"] = time.perf_counter() - mark
+    judge.use_tools(tools, [w for w in taken if w in quick], limits)
     judge.finish_checks()
     if not with_timing:
         return None, None
@@ -380,6 +398,10 @@ def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
     if level == "quick":
         out.append(
             "Only the user's inputs and one odd size were run: no further value families, sizes or controls."
+        )
+    if judge.device == "cuda" and not any(c.startswith("compute-sanitizer") for c in judge.checks):
+        out.append(
+            "Reads outside of arrays and races that ended well: compute-sanitizer was not run (checks)."
         )
     if judge.device == "cpu":
         out.append("Nothing ran on a GPU: the kernel was compiled for the host and emulated.")

@@ -27,14 +27,15 @@ from llmkernel.evaluation.checks import DRAW_CHECKS
 from llmkernel.evaluation.controls import passing_control
 from llmkernel.evaluation.draw import Draw, Finding
 from llmkernel.evaluation.expected import expect
+from llmkernel.evaluation.judge_text import binding_finding, first_error, first_errors, one_message, short
 from llmkernel.evaluation.precision import draws_needed, is_downgraded, moved_inputs
 from llmkernel.evaluation.reduction import ReductionLengths
 from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.session import Session
-from llmkernel.evaluation.state import affordable_repeats, keeps_state
 from llmkernel.evaluation.steadiness import is_doubtful, unsteadiness
+from llmkernel.evaluation.tools import explained_fault, run_tool
 from llmkernel.evaluation.worker.client import POOL, WorkerLostError
-from llmkernel.problem.problem import Problem
+from llmkernel.problem.problem import HostInput, Problem
 from llmkernel.problem.workloads import (
     Workload,
     at_own_sizes,
@@ -120,9 +121,7 @@ class Judge:
                 "rule": getattr(error, "rule_name", ""),
             }
             where = f"line {line}: " if line else ""
-            raise Verdict(
-                Finding("rejected", where + _one_message(error), evidence), "static rules"
-            ) from None
+            raise Verdict(Finding("rejected", where + one_message(error), evidence), "static rules") from None
         self._done(
             "static rules", "device code only, and the launch header agrees with the kernels' parameters"
         )
@@ -167,10 +166,10 @@ class Judge:
             answer = self.session.compile(self.source, kernels, self.arch).data
         except CompileError as error:
             self.compiled = {"diagnostics": [vars(d) for d in error.diagnostics], "log": error.log[:20000]}
-            raise Verdict(Finding("not_compiled", _first_errors(error), self.compiled), "compile") from None
+            raise Verdict(Finding("not_compiled", first_errors(error), self.compiled), "compile") from None
         except UnsupportedFeatureError as error:
             evidence = {"feature": error.feature, "line": error.line}
-            raise Verdict(Finding("inconclusive", _one_message(error), evidence), "compile") from None
+            raise Verdict(Finding("inconclusive", one_message(error), evidence), "compile") from None
         except WorkerLostError as lost:
             what = f"The compiler did not end well: {lost.fault.message}"
             raise Verdict(Finding("not_compiled", what), "compile") from None
@@ -200,7 +199,7 @@ class Judge:
     def execute(self, workloads: Sequence[Workload], limits: DeviceLimits, *, is_full: bool) -> None:
         """Run each workload and check it; raises `Verdict` at the first that fails."""
         for number, workload in enumerate(workloads):
-            draw = self._prepare(workload, limits)
+            draw = self.prepare_draw(workload, limits)
             if draw is None:
                 continue
             repeats = QUICK_REPEATS
@@ -208,39 +207,10 @@ class Judge:
                 repeats = FULL_REPEATS if number == 0 else QUICK_REPEATS + (not workload.is_long)
             self._run(draw, repeats=repeats)
             self.draws.append(draw)
-            self._inspect(draw, limits)
+            self.inspect_draw(draw, limits)
             if _size(draw) > LARGE_ELEMENTS and self.problem.sizes:
                 # Only figures are kept of a large draw: memory stays a bounded multiple of one draw's.
                 draw.release()
-
-    def check_state(self, workloads: Sequence[Workload], limits: DeviceLimits) -> None:
-        """Run a candidate that can remember many times in a row, on one draw and then on another of the same size."""
-        name = "no state between calls"
-        if not keeps_state(self.source):
-            self.add(CheckResult(name, "not_applicable", "no variable outlives a launch"))
-            return
-        normal = [w for w in workloads if w.family == "normal" and w.layout == "contiguous"]
-        chosen = next((w for w in normal if not w.is_users_own), normal[0] if normal else None)
-        draws = (
-            []
-            if chosen is None
-            else [self._prepare(replace(chosen, seed=new_seed()), limits) for _ in range(2)]
-        )
-        ready = [d for d in draws if d is not None]
-        if len(ready) < 2:
-            self.add(CheckResult(name, "not_applicable", "no draw of ordinary values can be repeated"))
-            return
-        assert self.session is not None
-        repeats = affordable_repeats(ready[0]) // 2 * 2
-        options = ExecutionOptions(timeout_seconds=self.timeout, seed=new_seed() & 0x7FFFFFFF)
-        results = self.session.sequence(
-            ready[0].plan, [d.payloads for d in ready], repeats=repeats, seed=new_seed(), options=options
-        )
-        for draw, result in zip(ready, results, strict=False):
-            draw.payloads = {}
-            draw.fill(result)
-            self._inspect(draw, limits)
-        self._done(name, f"two draws in turn, each {repeats} times over one load of the module, stay right")
 
     def finish_checks(self) -> None:
         """Report the draw checks that passed, and look at the trivial controls."""
@@ -285,37 +255,41 @@ class Judge:
         own = workload.family == "example"
         if isinstance(error, PreconditionError):
             if own:
-                what = f"The header's `require` excludes the user's own inputs. {_short(error.what)}"
+                what = f"The header's `require` excludes the user's own inputs. {short(error.what)}"
                 raise Verdict(Finding("rejected", what, {"rule": "require"}), "static rules") from None
-            self.dropped.append(f"{workload.label()}: excluded by the header ({_short(error.what)})")
+            self.dropped.append(f"{workload.label()}: excluded by the header ({short(error.what)})")
         elif isinstance(error, BindingError):
             if own or error.reason == "count":
-                raise Verdict(_binding_finding(error, workload), "shapes and dtypes") from None
-            self.dropped.append(f"{workload.label()}: {_short(error.what)}")
+                raise Verdict(binding_finding(error, workload), "shapes and dtypes") from None
+            self.dropped.append(f"{workload.label()}: {short(error.what)}")
         elif workload.is_long and isinstance(error, LaunchError):
-            self.dropped.append(f"{workload.label()}: beyond the launch limits ({_short(error.what)})")
+            self.dropped.append(f"{workload.label()}: beyond the launch limits ({short(error.what)})")
         else:
             outcome = "launch_failed" if isinstance(error, LaunchError) else "rejected"
             evidence = {"line": getattr(error, "line", 0), "workload": workload.label()}
-            what = f"{_one_message(error)} At {workload.label()}."
+            what = f"{one_message(error)} At {workload.label()}."
             raise Verdict(Finding(outcome, what, evidence), "launch limits") from None
 
-    def _prepare(self, workload: Workload, limits: DeviceLimits) -> Draw | None:
+    def prepare_draw(
+        self, workload: Workload, limits: DeviceLimits, inputs: list[HostInput] | None = None
+    ) -> Draw | None:
+        """Return a draw that is ready to run, of given inputs or of the workload's own; None where it is left out."""
         assert self.candidate is not None
         problem = self.problem
         try:
             if self._lengths is None:
                 _refuse_unsteady(unsteadiness(problem))
                 self._lengths = ReductionLengths(problem)
-            inputs = draw_inputs(
-                problem,
-                workload.sizes,
-                workload.family,
-                seed=workload.seed,
-                varies_scalars=workload.varies_scalars,
-                are_small_scalars_far=workload.are_small_scalars_far,
-                reduction=self._lengths.longest(workload.sizes),
-            )
+            if inputs is None:
+                inputs = draw_inputs(
+                    problem,
+                    workload.sizes,
+                    workload.family,
+                    seed=workload.seed,
+                    varies_scalars=workload.varies_scalars,
+                    are_small_scalars_far=workload.are_small_scalars_far,
+                    reduction=self._lengths.longest(workload.sizes),
+                )
             expected = expect(problem, workload, inputs, self._lengths)
             if is_doubtful(expected):
                 _refuse_unsteady(unsteadiness(problem, expected))
@@ -323,7 +297,7 @@ class Judge:
         except ReferenceProblem as error:
             if workload.family == "example":
                 raise
-            self.dropped.append(f"{workload.label()}: the reference refuses it ({_short(error.what)})")
+            self.dropped.append(f"{workload.label()}: the reference refuses it ({short(error.what)})")
             return None
         try:
             prepared = prepare(self.candidate, inputs, limits, layout=workload.layout)
@@ -357,6 +331,10 @@ class Judge:
             result = self.session.draw(
                 draw.plan, draw.payloads, repeats=repeats, seed=seed, options=options, misalign=draw.misalign
             )
+            if result.fault is not None:
+                result.fault = explained_fault(
+                    result.fault, self.device, self.source, draw.plan, draw.payloads
+                )
             draw.fill(result)
             is_short = _size(draw) <= LARGE_ELEMENTS // 4 and not draw.workload.is_long
             if self.device == "cpu" and result.fault is None and is_short:
@@ -369,14 +347,15 @@ class Judge:
             raise Verdict(
                 Finding(
                     "launch_failed",
-                    f"{_one_message(error)} At {draw.workload.label()}.",
+                    f"{one_message(error)} At {draw.workload.label()}.",
                     {"line": error.line},
                 ),
                 "launch limits",
             ) from None
         draw.payloads = {}
 
-    def _inspect(self, draw: Draw, limits: DeviceLimits) -> None:
+    def inspect_draw(self, draw: Draw, limits: DeviceLimits) -> None:
+        """Put a draw that has run through the checks; raises `Verdict` at the first that fails."""
         has_values = draw.result is not None and draw.result.fault is None
         for check in DRAW_CHECKS:
             if check.needs_values and not has_values:
@@ -474,37 +453,3 @@ def _types(candidate: Candidate, problem: Problem) -> dict[str, str]:
         types[spec.dtype] = mine.dtype
     names = {n for n, _ in candidate.header.signature.type_variables}
     return {k: v for k, v in types.items() if k in names}
-
-
-def _binding_finding(error: BindingError, workload: Workload) -> Finding:
-    outcome = {"dtype": "wrong_dtype", "value": "rejected"}.get(error.reason, "wrong_shape")
-    evidence = {"argument": error.argument, "reason": error.reason, "workload": workload.label()}
-    return Finding(outcome, _one_message(error), evidence)
-
-
-def _one_message(error: LLMKernelError) -> str:
-    parts = [error.what.rstrip(".") + "."]
-    if error.rule:
-        parts.append(f"Rule: {error.rule}.")
-    if error.received:
-        parts.append(f"Received: {error.received}.")
-    return " ".join(parts)
-
-
-def _short(text: str) -> str:
-    line = text.splitlines()[0]
-    return line if len(line) <= 120 else line[:117] + "…"
-
-
-def _first_errors(error: CompileError) -> str:
-    found = first_error([vars(d) for d in error.diagnostics])
-    return found or _one_message(error)
-
-
-def first_error(diagnostics: Sequence[dict[str, Any]]) -> str:
-    """Return the first error of a compiler with its line, and how many more there are."""
-    errors = [d for d in diagnostics if d["severity"] == "error"]
-    if not errors:
-        return ""
-    more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"line {errors[0]['line']}: {errors[0]['message']}{more}"

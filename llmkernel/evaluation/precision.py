@@ -75,7 +75,7 @@ def is_downgraded(draws: Sequence[Draw]) -> float | None:
         worst = float(max(np.abs(x).max(initial=0.0), np.abs(y).max(initial=0.0)))
         if not worst:
             continue
-        if worst > GREATEST_ERROR or x.size < _ELEMENTS or _correlation(x, y) > _CORRELATION:
+        if not worst <= GREATEST_ERROR or x.size < _ELEMENTS or _correlation(x, y) > _CORRELATION:
             return None
         errors.append(worst)
     return max(errors) if errors else None

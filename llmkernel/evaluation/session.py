@@ -107,11 +107,11 @@ class Session:
         plan: LaunchPlan,
         draws: Sequence[Mapping[str, Bytes]],
         *,
-        repeats: int,
+        repeats: Sequence[int],
         seed: int,
         options: ExecutionOptions,
     ) -> list[DrawResult]:
-        """Run draws of equal sizes one after the other over one load of the module, each `repeats` times.
+        """Run draws of equal sizes one after the other over one load of the module; `repeats` says how often.
 
         Returns
         -------
@@ -125,11 +125,11 @@ class Session:
             "plan": plan.to_dict(),
             "inputs": names,
             "draws": len(draws),
-            "repeats": repeats,
+            "repeats": list(repeats),
             "seed": seed,
             "options": asdict(options),
         }
-        limit = options.timeout_seconds * (repeats * len(draws) + 1) + GRACE_SECONDS
+        limit = options.timeout_seconds * (sum(repeats) + 1) + GRACE_SECONDS
         try:
             answer, blobs = self.worker.request(header, [d[n] for d in draws for n in names], timeout=limit)
         except WorkerLostError as lost:

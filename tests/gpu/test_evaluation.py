@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from llmkernel import evaluate
+from llmkernel.devices.cuda.device import CudaDevice
 from tests.unit.evaluation import test_outcomes as cases
 from tests.unit.evaluation.kernels import ROW_SUM, axpy, axpy_inputs, row_sum, row_sum_inputs
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(CudaDevice.unavailable_reason() is not None, reason="no usable GPU here"),
+]
 
 # Where a GPU shows another face of the same mistake: memory far away may be mapped, and one order of threads is all it
 # has. The tools that tell them apart are compute-sanitizer's.

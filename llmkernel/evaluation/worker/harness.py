@@ -122,11 +122,11 @@ def run_sequence(
     plan: LaunchPlan,
     draws: Sequence[Mapping[str, Bytes]],
     *,
-    repeats: int,
+    repeats: Sequence[int],
     seed: int,
     options: ExecutionOptions,
 ) -> list[DrawResult]:
-    """Run `plan` many times over one fresh load of the module: `repeats` times over each draw, one draw after the other.
+    """Run `plan` many times over one fresh load of the module, one draw after the other.
 
     Each draw's result is that of its last run, compared with its first run and with the poison of its last two.
 
@@ -134,19 +134,25 @@ def run_sequence(
     ----------
     draws : sequence of mapping
         Payload bytes of every input and inout buffer; each has the plan's sizes.
-    repeats : int
-        Even, so that the last two runs have complementary poison.
+    repeats : sequence of int
+        How often each draw runs: even, so that the last two runs have complementary poison.
     """
-    runs = [_images(device, plan, inputs, seed, r, {}) for inputs in draws for r in range(repeats)]
+    runs = [
+        _images(device, plan, inputs, seed, r, {})
+        for inputs, count in zip(draws, repeats, strict=True)
+        for r in range(count)
+    ]
     executions = device.execute_many(module, plan, runs, replace(options, is_fresh_module=True))
     fault = next((e.fault for e in executions if e.fault), None)
     if fault is not None:
         return [DrawResult(fault=fault)]
     results = []
-    for number in range(len(draws)):
-        own = runs[number * repeats : (number + 1) * repeats]
+    end = 0
+    for count in repeats:
+        own = runs[end : end + count]
+        end += count
         out = DrawResult()
-        _compare_results(out, plan, [own[-2], own[-1], own[0]], seed, (repeats - 2) // 2)
+        _compare_results(out, plan, [own[-2], own[-1], own[0]], seed, (count - 2) // 2)
         out.results = [own[-2][name].payload.copy() for name in plan.results]
         out.finals = {
             b.name: own[-2][b.name].payload.copy()

@@ -1,0 +1,247 @@
+"""compute-sanitizer: memcheck, racecheck, initcheck and synccheck over one small run of a plan.
+
+The tools instrument the machine code, so they see what guard bands and repeats cannot: a read beyond an array, a race
+that happened to end well, a read of memory that nobody wrote. Each takes a process of its own and about two seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from llmkernel.devices.base import Bytes
+from llmkernel.devices.cuda.sanitizer_run import MARK
+from llmkernel.devices.plan import LaunchPlan
+from llmkernel.problem.dtypes import DTYPES
+
+TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
+TIMEOUT_SECONDS = 60.0
+MAX_LOG_BYTES = 1 << 20
+# An address farther away than this belongs to no array: a null or wild pointer.
+_FAR_BYTES = 32 << 30
+
+_PREFIX = re.compile(r"^=+ ?", re.MULTILINE)
+_PLACE = re.compile(r"at (?P<kernel>[\w:~<>]+)?.*? in .*?(?P<file>[\w.]+\.cu):(?P<line>\d+)")
+_THREAD = re.compile(r"by thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
+_ADDRESS = re.compile(r"(?:Address|Access (?:to|at)) (0x[0-9a-fA-F]+)")
+_KINDS = (
+    (re.compile(r"Invalid __(?:global|shared|local)__ (?:read|write|atomic)"), "out_of_bounds"),
+    (re.compile(r"Uninitialized __global__ memory read"), "uninitialised_read"),
+    (re.compile(r"(?:Error|Warning): (?:Race reported|Potential \w+ hazard)"), "data_race"),
+    (
+        re.compile(r"Barrier error|Invalid arguments? .*barrier|synccheck", re.IGNORECASE),
+        "invalid_synchronization",
+    ),
+)
+_MISALIGNED = re.compile(r"misaligned")
+_WARNING = re.compile(r"^Warning: ")
+
+
+@dataclass(frozen=True)
+class SanitizerFinding:
+    """One error that a tool reported.
+
+    Attributes
+    ----------
+    outcome : str
+        ``out_of_bounds``, ``uninitialised_read``, ``data_race``, ``invalid_synchronization`` or ``crashed``.
+    message : str
+        One sentence.
+    line : int
+        1-based line of the `.cu` file; 0 when unknown.
+    kernel : str
+    argument : str
+        Name of the nearest array; empty when unknown.
+    element : int or None
+        Index of the element that was touched, flat; negative in front of the array.
+    thread, block : tuple of int or None
+    """
+
+    outcome: str
+    message: str
+    line: int = 0
+    kernel: str = ""
+    argument: str = ""
+    element: int | None = None
+    thread: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True)
+class SanitizerRun:
+    """What one tool said.
+
+    Attributes
+    ----------
+    tool : str
+    findings : tuple of SanitizerFinding
+    seconds : float
+    problem : str
+        Why the tool itself did not do its work; empty when it did.
+    """
+
+    tool: str
+    findings: tuple[SanitizerFinding, ...]
+    seconds: float
+    problem: str = ""
+
+
+def find_sanitizer() -> str | None:
+    """Return the path of compute-sanitizer, or None where it is not installed."""
+    homes = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
+    folders = [str(Path(h) / part) for h in homes if h for part in ("bin", "compute-sanitizer")]
+    return shutil.which("compute-sanitizer") or shutil.which(
+        "compute-sanitizer", path=os.pathsep.join(folders)
+    )
+
+
+def run_sanitizer(
+    tool: str,
+    source: str,
+    plan: LaunchPlan,
+    payloads: Mapping[str, Bytes],
+    *,
+    timeout: float = TIMEOUT_SECONDS,
+) -> SanitizerRun:
+    """Run `plan` once under a tool, in a process of its own.
+
+    Parameters
+    ----------
+    tool : str
+        One of `TOOLS`.
+    payloads : mapping
+        Bytes of every input and inout buffer.
+    """
+    program = find_sanitizer()
+    if program is None:
+        return SanitizerRun(tool, (), 0.0, "compute-sanitizer is not installed")
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="llmkernel-sanitizer-") as name:
+        folder = Path(name)
+        job = {"source": source, "plan": plan.to_dict()}
+        (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        for buffer, payload in payloads.items():
+            (folder / f"{buffer}.bin").write_bytes(payload.tobytes())
+        command = [program, "--tool", tool, "--print-limit", "5", "--error-exitcode", "86"]
+        # Races between warps of one block; the tool also reports reads and writes that no barrier separates.
+        command += ["--racecheck-report", "analysis"] if tool == "racecheck" else []
+        command += [sys.executable, "-m", "llmkernel.devices.cuda.sanitizer_run", name]
+        log, problem = _run(command, timeout)
+    findings = parse_log(log, plan)
+    if not findings and not problem and "ERROR SUMMARY" not in log and "RACECHECK SUMMARY" not in log:
+        problem = (log.strip().splitlines() or ["it printed nothing"])[-1][:200]
+    return SanitizerRun(tool, findings, time.perf_counter() - started, "" if findings else problem)
+
+
+def _run(command: list[str], timeout: float) -> tuple[str, str]:
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        out, _ = process.communicate(timeout=timeout)
+        return out[:MAX_LOG_BYTES].decode(errors="replace"), ""
+    except subprocess.TimeoutExpired:
+        return "", f"it was still running after {timeout:g} s"
+    finally:
+        if process.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def parse_log(log: str, plan: LaunchPlan) -> tuple[SanitizerFinding, ...]:
+    """Read the errors of a tool's log.
+
+    Parameters
+    ----------
+    log : str
+        Output of the tool and of the process under it; any text is read without an error.
+    plan : LaunchPlan
+        Names and dtypes of the buffers whose addresses the process printed.
+    """
+    buffers = _buffers(log)
+    findings = []
+    lines = _PREFIX.sub("", log).splitlines()
+    for at, line in enumerate(lines):
+        outcome = next((o for pattern, o in _KINDS if pattern.search(line)), None)
+        if outcome is None or (outcome == "data_race" and _WARNING.match(line)):
+            continue
+        block = [line]
+        for following in lines[at + 1 : at + 12]:
+            if not following.startswith("    "):
+                break
+            block.append(following)
+        findings.append(_finding(outcome, block, buffers, plan))
+    return tuple(findings)
+
+
+def _finding(
+    outcome: str, lines: list[str], buffers: dict[str, tuple[int, int]], plan: LaunchPlan
+) -> SanitizerFinding:
+    text = "\n".join(lines)
+    place, thread, address = _PLACE.search(text), _THREAD.search(text), _ADDRESS.search(text)
+    numbers = [int(n) for n in thread.groups()] if thread else []
+    argument, element = ("", None)
+    if address and outcome in ("out_of_bounds", "uninitialised_read") and "__shared__" not in lines[0]:
+        argument, element = _nearest(int(address.group(1), 16), buffers, plan)
+    if outcome == "out_of_bounds" and _MISALIGNED.search(text):
+        outcome = "crashed"
+    message = lines[0].strip().removeprefix("Error: ").rstrip(".")
+    if argument:
+        message += f", element {element} of `{argument}`"
+    if place:
+        message += f", line {place['line']}"
+    return SanitizerFinding(
+        outcome,
+        message + ".",
+        line=int(place["line"]) if place else 0,
+        kernel=(place["kernel"] or "") if place else "",
+        argument=argument,
+        element=element,
+        thread=(numbers[0], numbers[1], numbers[2]) if numbers else None,
+        block=(numbers[3], numbers[4], numbers[5]) if numbers else None,
+    )
+
+
+def _buffers(log: str) -> dict[str, tuple[int, int]]:
+    found = {}
+    for line in log.splitlines():
+        words = line.split()
+        if len(words) == 4 and words[0] == MARK and words[2].isdigit() and words[3].isdigit():
+            found[words[1]] = (int(words[2]), int(words[3]))
+    return found
+
+
+def _nearest(address: int, buffers: dict[str, tuple[int, int]], plan: LaunchPlan) -> tuple[str, int | None]:
+    """Return the array nearest to an address, and which of its elements the address is."""
+    known = {b.name: b for b in plan.buffers}
+
+    def distance(name: str) -> int:
+        start, size = buffers[name]
+        return max(start - address, address - (start + size), 0)
+
+    names = [n for n in buffers if n in known]
+    if not names:
+        return "", None
+    name = min(names, key=distance)
+    if distance(name) > _FAR_BYTES:
+        return "", None
+    return name, (address - buffers[name][0]) // DTYPES[known[name].dtype].itemsize

@@ -1,0 +1,45 @@
+"""`python -m llmkernel.devices.cuda.sanitizer_run FOLDER`: one plan, run once under compute-sanitizer.
+
+Every buffer is an allocation of its own and of its exact size, so that memcheck sees the first byte beyond it; outputs and
+scratch are left as they come, so that initcheck sees them read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from llmkernel.devices.cuda import compiler
+from llmkernel.devices.cuda.device import CudaDevice
+from llmkernel.devices.cuda.launcher import PreparedPlan, buffer_bytes
+from llmkernel.devices.plan import plan_from_dict
+
+MARK = "llmkernel-buffer"
+
+
+def main(folder: Path) -> None:
+    """Run the job in `folder`: ``job.json`` and one ``NAME.bin`` for each input."""
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    plan = plan_from_dict(job["plan"])
+    device = CudaDevice()
+    compiled = compiler.compile_cached(job["source"], tuple(plan.kernels()), device.limits().arch)
+    device.warm_up()
+    driver = device.driver
+    functions = compiler.load_fresh(driver, compiled.binary).functions
+    addresses = []
+    for buffer in plan.buffers:
+        address = driver.allocate(max(1, buffer_bytes(buffer)))
+        addresses.append(address)
+        print(f"{MARK} {buffer.name} {address} {buffer_bytes(buffer)}", flush=True)  # noqa: T201 - read by the parent
+        if buffer.role in ("input", "inout"):
+            payload = (folder / f"{buffer.name}.bin").read_bytes()
+            if payload:
+                driver.call("cuMemcpyHtoDAsync_v2", address, payload, len(payload), None)
+                driver.call("cuCtxSynchronize")  # `payload` is let go of in the next turn
+    PreparedPlan(driver, functions, plan, device.limits()).launch(addresses, 0)
+    driver.call("cuCtxSynchronize")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

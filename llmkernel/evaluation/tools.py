@@ -1,0 +1,87 @@
+"""Tools that look inside a run: compute-sanitizer on a GPU.
+
+They cost seconds, so they run where they are asked for (``checks``), and where a fault on a GPU has to be explained: an
+illegal address alone names neither array nor line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llmkernel.devices.base import Bytes, Fault
+from llmkernel.devices.plan import LaunchPlan
+from llmkernel.errors import UsageError
+from llmkernel.evaluation.draw import Finding
+from llmkernel.evaluation.report import CheckResult
+
+TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
+# A tool slows a kernel down a hundred times: it is given a small draw.
+LARGEST_BYTES = 64 << 20
+
+
+def chosen_tools(checks: Sequence[str]) -> tuple[str, ...]:
+    """Return the tools that ``checks`` names.
+
+    Parameters
+    ----------
+    checks : sequence of str
+        Names of `TOOLS`, or ``all``.
+
+    Raises
+    ------
+    llmkernel.errors.UsageError
+        For a name that is none of them.
+    """
+    unknown = [c for c in checks if c not in (*TOOLS, "all")]
+    if unknown:
+        raise UsageError(
+            f"There is no check {unknown[0]!r} to ask for.",
+            rule="checks are all, " + ", ".join(TOOLS),
+            received=", ".join(checks),
+            next_step="Leave the option out: every other check always runs.",
+        )
+    return TOOLS if "all" in checks else tuple(t for t in TOOLS if t in checks)
+
+
+def run_tool(
+    tool: str, device: str, source: str, plan: LaunchPlan, payloads: Mapping[str, Bytes]
+) -> tuple[CheckResult, Finding | None]:
+    """Run one tool over one draw.
+
+    Returns
+    -------
+    result : CheckResult
+    finding : Finding or None
+        What is wrong with the candidate.
+    """
+    name = f"compute-sanitizer {tool}"
+    if device != "cuda":
+        return CheckResult(name, "not_applicable", "compute-sanitizer instruments GPU code"), None
+    if sum(p.nbytes for p in payloads.values()) > LARGEST_BYTES:
+        return CheckResult(name, "not_run", "the smallest draw is too large for an instrumented run"), None
+    from llmkernel.devices.cuda.sanitizer import run_sanitizer
+
+    run = run_sanitizer(tool, source, plan, payloads)
+    if run.problem:
+        return CheckResult(name, "not_run", run.problem), None
+    if not run.findings:
+        return CheckResult(name, "passed", f"nothing found, in {run.seconds:.1f} s"), None
+    first = run.findings[0]
+    evidence: dict[str, Any] = {k: v for k, v in vars(first).items() if v not in (None, "", 0)}
+    evidence["count"] = len(run.findings)
+    finding = Finding(first.outcome, f"{tool}: {first.message}", evidence)
+    return CheckResult(name, "failed", finding.summary, evidence), finding
+
+
+def explained_fault(
+    fault: Fault, device: str, source: str, plan: LaunchPlan, payloads: Mapping[str, Bytes]
+) -> Fault:
+    """Return a fault with the array, the element and the line that memcheck found, where it finds them."""
+    if device != "cuda" or fault.kind != "illegal_address":
+        return fault
+    _, finding = run_tool("memcheck", device, source, plan, payloads)
+    if finding is None:
+        return fault
+    details = {**fault.details, **finding.evidence}
+    return Fault(fault.kind, f"{fault.message.rstrip('.')}; {finding.summary}", fault.kernel, details)
