@@ -79,16 +79,6 @@ def test_a_question_with_its_context_and_a_second_one(provider, wire_server, tmp
     assert KEY not in (tmp_path / "asked.ipynb").read_text(encoding="utf-8")
 
 
-def test_what_would_be_sent_is_shown_and_not_sent(wire_server, tmp_path):
-    cells = [SETUP, "%ask --context x --show-context why?", "%ask --sent"]
-    notebook = run_notebook(cells, env=environment("claude", wire_server), cwd=tmp_path)
-
-    assert "tokens, not sent" in text_of(notebook.cells[1])
-    assert "float32[1, 3]" in text_of(notebook.cells[1])
-    assert "Nothing was sent" in text_of(notebook.cells[2])
-    assert not wire_server.requests
-
-
 def test_the_error_before_is_sent_and_its_cell_corrected(wire_server, tmp_path):
     wire_server.queue(reply("The shape.\n\n```python\nnp.ones(3) @ np.ones(3)\n```\n"), reply("It worked."))
     cells = [SETUP, "np.ones(3) @ np.ones(4)", "%ask --fix", "1 + 1", "%ask is it fine?", "%ask --reset"]
@@ -162,11 +152,29 @@ def test_a_refused_key_leaves_no_trace_of_it(wire_server, tmp_path):
     assert KEY not in json.dumps(notebook)
 
 
-def test_the_budget_stops_before_a_request(wire_server, tmp_path):
-    wire_server.queue(reply("One.", model="claude-opus-5-5"))
-    cells = ["%config LLMKernel.notebook_budget_usd = 1e-9", "%ask one?", "%llm_usage"]
+def test_the_budget_of_the_notebook_counts_questions_and_kernels(wire_server, tmp_path):
+    wire_server.queue(reply("One.", model="claude-opus-5-5"), reply("No kernel.", model="claude-opus-5-5"))
+    ask = "%%cuda_from softmax --device cpu --attempts 1\nOne row a warp.\n"
+    cells = [
+        SETUP,
+        "%ask one?",
+        ask,
+        "%config LLMKernel.notebook_budget_usd = 1e-6",
+        ask,
+        "%ask two?",
+        "%llm_usage",
+    ]
     notebook = run_notebook(cells, env=environment("claude", wire_server), cwd=tmp_path, allow_errors=True)
 
-    assert "BudgetReachedError" in text_of(notebook.cells[1])
-    assert not wire_server.requests
-    assert "Nothing was asked" in text_of(notebook.cells[2])
+    assert "NotAcceptedError" in text_of(notebook.cells[2])
+    for cell in notebook.cells[4:6]:
+        assert "BudgetReachedError" in text_of(cell)
+        assert "Traceback" not in text_of(cell)
+    assert len(wire_server.requests) == 2
+    table = text_of(notebook.cells[6]).splitlines()
+    assert [line.split()[:2] for line in table[2:5]] == [
+        ["[2]", "%ask"],
+        ["[3]", "softmax_cuda"],
+        ["all", "2"],
+    ]
+    assert "Budget: " in table[-1]
