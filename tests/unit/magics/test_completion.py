@@ -85,6 +85,19 @@ def test_kernels(complete, shell, tmp_path):
     assert "--version" in complete("%kernels history kept_cuda --", "")
 
 
+def test_questions(complete, shell, tmp_path):
+    shell.run_line_magic("config", f"LLMKernel.records_dir = {str(tmp_path)!r}")
+    save_record(tmp_path, "kept_cuda")
+
+    assert {"--context", "--code", "--cells"} <= set(complete("%ask --c", ""))
+    assert "--show-context" in complete("%%ask --s")
+    assert {"rows", "model", "count"} <= set(complete("%ask --context ", ""))
+    assert complete("%ask --context rows,cou", "") == ["count"]
+    assert complete("%ask --kernel ke", "") == ["kept_cuda"]
+    assert complete("%ask --provider cla", "") == ["claude"]
+    assert complete("%llm_usage --r", "") == ["--reset"]
+
+
 def test_cuda(complete):
     assert "softmax" not in complete("%%cuda ")
     assert complete("%%cuda fast --from so") == ["softmax"]

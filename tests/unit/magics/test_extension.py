@@ -14,6 +14,7 @@ def state(shell):
         list(shell.input_transformers_cleanup),
         list(shell.Completer.custom_matchers),
         list(shell.configurables),
+        list(shell.events.callbacks["post_run_cell"]),
         set(vars(shell)),
     )
 
