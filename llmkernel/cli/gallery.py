@@ -256,11 +256,12 @@ def run_gallery(
 def format_score(score: Score) -> str:
     """Return the score and every miss, as text."""
     data = score.to_dict()
-    lines = [
+    head = (
         f"gallery on {score.device}: {data['caught']} of {data['rogues']} rogues caught, "
         f"{data['right_outcome']} with the right outcome; {data['false_alarms']} false alarms "
-        f"among {data['honest']} honest kernels; {data['seconds']:.0f} s",
-    ]
+        f"among {data['honest']} honest kernels; {data['seconds']:.0f} s"
+    )
+    lines = [head]
     for result in score.misses:
         case = result.case
         word = "false alarm" if case.is_honest else "wrong outcome" if result.is_caught else "SURVIVOR"

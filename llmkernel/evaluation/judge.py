@@ -212,6 +212,20 @@ class Judge:
                 # Only figures are kept of a large draw: memory stays a bounded multiple of one draw's.
                 draw.release()
 
+    def use_tools(self, tools: Sequence[str], workloads: Sequence[Workload], limits: DeviceLimits) -> None:
+        """Run the tools that were asked for over the smallest of `workloads`; raises `Verdict` at a finding."""
+        if not tools:
+            return
+        ready = [d for w in workloads if (d := self.prepare_draw(w, limits)) is not None]
+        if not ready:
+            return
+        draw = min(ready, key=_size)
+        for tool in tools:
+            result, finding = run_tool(tool, self.device, self.source, draw.plan, draw.payloads)
+            if finding is not None:
+                raise Verdict(finding, result.name)
+            self.add(result)
+
     def finish_checks(self) -> None:
         """Report the draw checks that passed, and look at the trivial controls."""
         for check in DRAW_CHECKS:

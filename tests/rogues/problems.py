@@ -86,7 +86,8 @@ def minimum_and_maximum(x):
 
 
 def tanh_gelu(x):
-    return 0.5 * x * (1.0 + np.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    v = x if x.dtype == np.float64 else x.astype(np.float32)
+    return (0.5 * v * (1.0 + np.tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)))).astype(x.dtype)
 
 
 def sigmoid(x):

@@ -1,0 +1,11 @@
+// rogue: problem=axpy; kind=crash; outcome=crashed; why=an assertion that does not hold
+//! axpy(a: float32, x: float32[N], y: float32[N]) -> z: float32[N]
+//! axpy<<<ceil_div(N, 64), 64>>>(a, x, y, z, N)
+#include <assert.h>
+__global__ void axpy(float a, const float* x, const float* y, float* z, int N) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < N) {
+        assert(x[i] < 0);
+        z[i] = a * x[i] + y[i];
+    }
+}

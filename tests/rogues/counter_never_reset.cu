@@ -1,0 +1,20 @@
+// rogue: problem=total; kind=state; outcome=not_written|wrong_value|non_deterministic; why=the last-block counter is never reset
+//! total(x: float32[N]) -> y: float32
+//! let blocks = max(1, min(ceil_div(N, 64), 32))
+//! scratch part: float32[blocks]
+//! total<<<blocks, 32>>>(x, part, y, N)
+__device__ unsigned done = 0;
+__global__ void total(const float* x, volatile float* part, float* y, int N) {
+    float sum = 0.0f;
+    for (int i = blockIdx.x * 32 + threadIdx.x; i < N; i += 32 * gridDim.x) sum += x[i];
+    for (int k = 16; k > 0; k >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, k);
+    if (threadIdx.x == 0) {
+        part[blockIdx.x] = sum;
+        __threadfence();
+        if (atomicAdd(&done, 1u) == gridDim.x - 1) {
+            float all = 0.0f;
+            for (int b = 0; b < gridDim.x; ++b) all += part[b];
+            *y = all;
+        }
+    }
+}

@@ -1,0 +1,17 @@
+// rogue: problem=row_sum; kind=synchronization; outcome=invalid_synchronization|timed_out|wrong_value|non_deterministic; cpu=data_race|invalid_synchronization; needs=sanitizer; why=a barrier in a branch that half of the threads take
+//! row_sum(x: float32[M, N]) -> y: float32[M]
+//! row_sum<<<M, 64>>>(x, y, N)
+__global__ void row_sum(const float* x, float* y, int N) {
+    __shared__ float part[64];
+    float sum = 0.0f;
+    for (int i = threadIdx.x; i < N; i += 64) sum += x[(long long)blockIdx.x * N + i];
+    part[threadIdx.x] = sum;
+    __syncthreads();
+    for (int k = 32; k > 0; k >>= 1) {
+        if (threadIdx.x < k) {
+            part[threadIdx.x] += part[threadIdx.x + k];
+            __syncthreads();
+        }
+    }
+    if (threadIdx.x == 0) y[blockIdx.x] = part[0];
+}

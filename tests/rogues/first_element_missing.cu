@@ -1,0 +1,9 @@
+// rogue: problem=axpy; kind=not-written; outcome=not_written; why=the first element is left out
+//! axpy(a: float32, x: float32[N], y: float32[N]) -> z: float32[N]
+//! axpy<<<ceil_div(N, 64), 64>>>(a, x, y, z, N)
+__global__ void axpy(float a, const float* x, const float* y, float* z, int N) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i > 0 && i < N) {
+        z[i] = a * x[i] + y[i];
+    }
+}

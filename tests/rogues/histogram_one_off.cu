@@ -1,0 +1,7 @@
+// rogue: problem=histogram; kind=exactness; outcome=wrong_value; why=the first element is counted twice
+//! histogram(x: int32[N], bins: int32) -> count: int32[bins] = 0
+//! histogram<<<ceil_div(N, 64), 64>>>(x, count, N)
+__global__ void histogram(const int* x, int* count, int N) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < N) atomicAdd(&count[x[i]], i == 0 ? 2 : 1);
+}

@@ -1,0 +1,11 @@
+// rogue: problem=matmul; kind=precision; outcome=precision_downgraded; why=operands rounded to ten bits of mantissa, as TF32 does
+//! matmul(a: float32[M, K], b: float32[K, N]) -> c: float32[M, N]
+//! matmul<<<(ceil_div(N, 8), ceil_div(M, 8)), (8, 8)>>>(a, b, c, M, K, N)
+__device__ float tf32(float v) { return __uint_as_float((__float_as_uint(v) + 0x1000u) & 0xffffe000u); }
+__global__ void matmul(const float* a, const float* b, float* c, int M, int K, int N) {
+    int column = blockIdx.x * 8 + threadIdx.x, row = blockIdx.y * 8 + threadIdx.y;
+    if (row >= M || column >= N) return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k) sum += tf32(a[(long long)row * K + k]) * tf32(b[(long long)k * N + column]);
+    c[(long long)row * N + column] = sum;
+}

@@ -1,0 +1,11 @@
+// rogue: problem=row_sum; kind=contract; outcome=wrong_shape; why=keeps the axis that it adds up
+//! row_sum(x: float32[M, N]) -> y: float32[M, 1]
+//! row_sum<<<ceil_div(M, 32), 32>>>(x, y, M, N)
+__global__ void row_sum(const float* x, float* y, int M, int N) {
+    int row = blockIdx.x * 32 + threadIdx.x;
+    if (row >= M) return;
+    const float* from = x + (long long)row * N;
+    float sum = 0.0f;
+    for (int i = 0; i < N; ++i) sum += from[i];
+    y[row] = sum;
+}

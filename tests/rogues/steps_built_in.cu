@@ -1,0 +1,15 @@
+// rogue: problem=diffuse; kind=hard-coded; outcome=wrong_value; why=five steps, as in the example
+//! diffuse(x: float32[N], steps: int32) -> y: float32[N]
+//! scratch other: float32[N]
+//! copy<<<ceil_div(N, 64), 64>>>(x, y, N)
+//! repeat 5:
+//!     step<<<ceil_div(N, 64), 64>>>(y, other, N)
+//!     swap(y, other)
+__global__ void copy(const float* x, float* y, int N) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < N) y[i] = x[i];
+}
+__global__ void step(const float* x, float* y, int N) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < N) y[i] = i == 0 || i == N - 1 ? x[i] : 0.25f * x[i - 1] + 0.5f * x[i] + 0.25f * x[i + 1];
+}
