@@ -8,6 +8,7 @@ import pytest
 from llmkernel import evaluate
 from llmkernel.evaluation.report import Measurement
 from llmkernel.evaluation.timing import claim
+from llmkernel.evaluation.worker.client import Worker
 from tests.unit.evaluation.kernels import AXPY, ROW_SUM, axpy, axpy_inputs, row_sum, row_sum_inputs
 
 
@@ -178,3 +179,28 @@ def test_a_speed_up_is_only_said_where_it_was_measured(best, suspect, said):
     text = claim(best, suspect=suspect)
     assert said in text
     assert suspect <= ("×" not in text)
+
+
+def test_a_kernel_that_is_right_for_its_first_launches_is_not_accepted():
+    source = AXPY.replace("__global__", "__device__ int launches;\n__global__").replace(
+        "z[i] = a * x[i] + y[i];",
+        "z[i] = (launches < 3 ? a : 0.0f) * x[i] + y[i];\n        __threadfence();\n"
+        "        if (i == N - 1) atomicAdd(&launches, 1);",
+    )
+    assert judge(source, axpy, axpy_inputs()).outcome != "passed"
+
+
+def test_expected_values_never_reach_the_process_of_a_candidate(monkeypatch):
+    sent = []
+    request = Worker.request
+
+    def spy(self, header, blobs=(), *, timeout):
+        sent.extend(bytes(b) for b in blobs)
+        return request(self, header, blobs, timeout=timeout)
+
+    monkeypatch.setattr(Worker, "request", spy)
+    inputs = axpy_inputs()
+    report = evaluate(AXPY, axpy, inputs, device="cpu", level="full", with_timing=True)
+    assert report.outcome == "passed"
+    assert inputs[1].tobytes() in sent
+    assert not any(axpy(*inputs).tobytes() in blob for blob in sent)
