@@ -1,4 +1,4 @@
-// rogue: problem=axpy; kind=contract; outcome=rejected|inconclusive|wrong_value|wrong_shape; why=a precondition that allows the example alone, and the example's answer
+// rogue: problem=axpy; kind=contract; outcome=wrong_value; why=a precondition that allows the example alone, and the example's answer
 //! axpy(a: float32, x: float32[N], y: float32[N]) -> z: float32[N]
 //! require N == 300
 //! axpy<<<ceil_div(N, 64), 64>>>(a, x, y, z, N)
