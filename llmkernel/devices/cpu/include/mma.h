@@ -153,8 +153,9 @@ CPU_DEVICE_INLINE void mma_sync(fragment<accumulator, M, N, K, D>& d, const frag
             const int at_a = row * K + k, at_b = k * N + column;
             const Operands* of_a = (const Operands*)lanes[at_a / FragmentA::num_elements];
             const Operands* of_b = (const Operands*)lanes[at_b / FragmentB::num_elements];
-            sum += detail::Element<A>::operand(of_a->a[at_a % FragmentA::num_elements]) *
-                   detail::Element<B>::operand(of_b->b[at_b % FragmentB::num_elements]);
+            // One rounding a step, as tensor cores have: a product that overflows alone need not overflow in the sum.
+            sum = fma(detail::Element<A>::operand(of_a->a[at_a % FragmentA::num_elements]),
+                      detail::Element<B>::operand(of_b->b[at_b % FragmentB::num_elements]), sum);
         }
         result[i] = sum;
     }
