@@ -50,7 +50,8 @@ Listener = Callable[[CheckResult], None]
 QUICK_REPEATS = 2
 FULL_REPEATS = 8
 LARGE_ELEMENTS = 1 << 22
-EMULATED_THREADS = 1 << 23
+# A few tenths of a second of emulation.
+EMULATED_THREADS = 1 << 21
 
 
 class Verdict(Exception):  # noqa: N818 - it ends the judging, it is not an error
