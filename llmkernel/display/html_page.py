@@ -121,7 +121,7 @@ def table(
         cells += [tag("td", c, cls="num" if i in numeric else None) for i, c in enumerate(row[1:], 1)]
         body.append(tag("tr", *cells))
     inner = tag("table", tag("thead", tag("tr", *top)), tag("tbody", *body), aria_label=label)
-    return tag("div", inner, cls="wrap")
+    return tag("div", inner, cls="wrap", tabindex="0")
 
 
 def details(title: str, *content: Markup | None, summary: str = "", is_open: bool = False) -> Markup:
@@ -175,7 +175,7 @@ def checks_section(page: Page) -> Markup | None:
     body = tag("table", tag("thead", head_row), tag("tbody", *rows), aria_label="What was checked")
     left = len(checks) - view.MAX_CHECKS
     more = tag("p", f"{left} more in {RECORD_FILE}.", cls="mut") if left > 0 else None
-    return join([heading("What was checked"), tag("div", body, cls="wrap"), more])
+    return join([heading("What was checked"), tag("div", body, cls="wrap", tabindex="0"), more])
 
 
 def check_row(check: CheckResult, *, has_evidence: bool) -> Markup:

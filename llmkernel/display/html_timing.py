@@ -25,7 +25,7 @@ def timing_section(timing: Timing) -> Markup:
         [
             tag("h4", word, cls="jp-toc-ignore"),
             tag("p", timing_rows.timing_sentence(timing), cls="claim"),
-            tag("div", grid, cls="wrap"),
+            tag("div", grid, cls="wrap", tabindex="0"),
             tag("p", timing_rows.timing_caption(timing, has_whiskers=True), cls="meta"),
         ]
     )

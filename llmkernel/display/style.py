@@ -96,7 +96,7 @@ background:var(--soft);border-radius:4px}
 @ details{margin-top:10px;border-top:1px solid var(--line);padding-top:9px;font-size:13px}
 @ details details{border:0;border-left:2px solid var(--line);padding:0 0 0 12px;margin:8px 0 8px 3px}
 @ summary{cursor:pointer;font-weight:600;font-size:13px;overflow-wrap:anywhere}
-@ summary:focus-visible,@ pre:focus-visible{outline:2px solid var(--bar);outline-offset:2px}
+@ summary:focus-visible,@ pre:focus-visible,@ .wrap:focus-visible{outline:2px solid var(--bar);outline-offset:2px}
 @ summary .mut{font-weight:400}
 @ details>*:not(summary){margin-top:8px}
 @ pre{overflow:auto;max-height:480px;background:var(--soft);border:1px solid var(--line);border-radius:4px;
@@ -165,13 +165,13 @@ def root_class() -> str:
 def style_sheet() -> str:
     """Return the CSS text; it names nothing outside the notebook.
 
-    The class is doubled, so that rules win over the host's own for tables, lists and code.
+    The class is tripled, so that rules win over the host's own for tables, lists and code.
     """
     return (
         _template()
         .replace("@container", "\0c")
         .replace("@media", "\0m")
-        .replace("@", 2 * f".{root_class()}")
+        .replace("@", 3 * f".{root_class()}")
         .replace("\0c", "@container")
         .replace("\0m", "@media")
     )
