@@ -1,0 +1,98 @@
+"""The executed notebook as a file: HTML read offline, Markdown, a script, and papermill's run of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbconvert import HTMLExporter
+
+from tests.browser.accessibility import violations
+from tests.browser.notebook_page import OVERFLOW, REPORT
+
+
+def run_module(jupyter, *arguments):
+    """Run a module of this interpreter in the notebooks' folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=jupyter.notebooks,
+        env=jupyter.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def page_file(quickstart, jupyter):
+    """The notebook as an HTML page without the scripts that nbconvert links to for formulas and widgets."""
+    no_scripts = [f"--HTMLExporter.{name}_url=" for name in ("mathjax", "require_js", "jquery")]
+    run_module(jupyter, "nbconvert", "--to", "html", *no_scripts, quickstart.path.name)
+    return quickstart.path.with_suffix(".html")
+
+
+@pytest.mark.parametrize("width", [1100, 400])
+def test_the_html_page_is_read_without_a_network(quickstart, page_file, visit, width):
+    with visit(width=width) as notebook:
+        page, failed = notebook.page, []
+        page.on("requestfailed", lambda request: failed.append(request.url))
+        page.context.set_offline(True)
+        page.goto(page_file.as_uri())
+
+        assert notebook.report.is_visible()
+        notebook.picture(f"page-{width}")
+        assert notebook.reports() == quickstart.reports
+        assert notebook.report.evaluate(OVERFLOW) == []
+        assert violations(page, REPORT) == []
+        assert failed == []
+
+
+def test_nbconvert_links_to_nothing_for_our_output(quickstart):
+    """What its template links to is the same for a notebook without any output of ours."""
+    notebook = nbformat.read(quickstart.path, as_version=4)
+    with_output = links(HTMLExporter().from_notebook_node(notebook)[0])
+    for cell in notebook.cells:
+        cell.outputs = []
+
+    assert with_output == links(HTMLExporter().from_notebook_node(notebook)[0])
+
+
+def links(page):
+    marks = ('src="http', 'href="http', "url(http", 'url("http')
+    return {part.split('"')[0] for mark in marks for part in page.split(mark)[1:]}
+
+
+def test_markdown_holds_the_report(quickstart, jupyter):
+    run_module(jupyter, "nbconvert", "--to", "markdown", quickstart.path.name)
+    text = quickstart.path.with_suffix(".md").read_text("utf-8")
+
+    assert "passed</strong></span> · softmax_cuda" in text
+    assert "What was not checked" in text
+
+
+def test_the_script_runs_the_magic(quickstart, jupyter):
+    run_module(jupyter, "nbconvert", "--to", "script", quickstart.path.name)
+    script = quickstart.path.with_suffix(".py").read_text("utf-8")
+
+    assert "run_cell_magic('cuda_from', 'softmax'" in script
+    compile(script, "quickstart.py", "exec")
+
+
+def test_papermill_runs_it_from_its_record(quickstart, jupyter):
+    pytest.importorskip("papermill", reason="papermill is not installed")
+    run_module(jupyter, "papermill", quickstart.path.name, "again.ipynb", "-k", "llm-cuda")
+    again = json.loads((jupyter.notebooks / "again.ipynb").read_text("utf-8"))
+    shown = [
+        "".join(output["data"]["text/plain"])
+        for cell in again["cells"]
+        for output in cell.get("outputs", ())
+        if output["output_type"] == "display_data"
+    ]
+
+    assert "passed · softmax_cuda" in shown[0]
+    assert "replayed from its record" in shown[0]

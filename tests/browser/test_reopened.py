@@ -1,0 +1,82 @@
+"""The saved notebook elsewhere: a fresh server, another person's, and Notebook 7. Nothing is run there."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.browser.accessibility import violations
+from tests.browser.notebook_page import OVERFLOW, REPORT
+
+
+def counts(path):
+    return [cell.get("execution_count") for cell in json.loads(path.read_text("utf-8"))["cells"]]
+
+
+@pytest.fixture(scope="module")
+def fresh(jupyter):
+    """A JupyterLab that was never used."""
+    with jupyter.server("jupyterlab", "fresh") as server:
+        yield server
+
+
+def test_a_fresh_server_shows_the_output_without_running_also_in_the_dark(quickstart, fresh, visit):
+    before = counts(quickstart.path)
+    with visit() as notebook:
+        notebook.goto(fresh.url("lab/tree/quickstart.ipynb"))
+
+        assert notebook.report.is_visible()
+        assert notebook.reports() == quickstart.reports
+        assert counts(quickstart.path) == before
+
+        choose_dark_theme(notebook.page)
+        background = notebook.report.evaluate("element => getComputedStyle(element).backgroundColor")
+        assert max(int(part) for part in re.findall(r"\d+", background)[:3]) < 80
+        notebook.picture("quickstart-dark")
+        assert violations(notebook.page, REPORT) == []
+
+
+def choose_dark_theme(page):
+    page.get_by_role("menuitem", name="Settings").click()
+    page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Theme$")).hover()
+    page.locator(".lm-Menu-itemLabel", has_text=re.compile("^JupyterLab Dark$")).click()
+    page.locator('body[data-jp-theme-name="JupyterLab Dark"]').wait_for(state="attached")
+
+
+def test_a_narrow_window_cuts_nothing_off(quickstart, fresh, visit):
+    with visit(width=400) as notebook:
+        notebook.goto(fresh.url("lab/tree/quickstart.ipynb"))
+        notebook.page.keyboard.press("Control+b")
+        notebook.page.locator("#jp-left-stack").wait_for(state="hidden")
+        overflow = notebook.report.evaluate(OVERFLOW)
+        notebook.picture("quickstart-narrow")
+
+    assert overflow == []
+
+
+def test_another_persons_server_shows_the_verdict_and_the_checks(quickstart, jupyter, visit):
+    """Jupyter does not trust a notebook from elsewhere: it strips styles, and the report must do without."""
+    signatures = {"JUPYTER_DATA_DIR": str(jupyter.folder / "another-data")}
+    with jupyter.server("jupyterlab", "another", signatures) as server, visit() as notebook:
+        notebook.goto(server.url("lab/tree/quickstart.ipynb"))
+        cell = notebook.page.locator(".jp-CodeCell", has_text="%%cuda_from").first
+        output = cell.locator(".jp-OutputArea")
+        output.get_by_text("Agrees with the reference on").first.wait_for()
+        notebook.picture("quickstart-untrusted")
+        shown = output.inner_text()
+
+    for part in ("passed", "What was checked", "guard bands", "What was not checked", "Nothing ran on a GPU"):
+        assert part in shown
+
+
+def test_notebook_7_shows_the_same(quickstart, jupyter, visit):
+    pytest.importorskip("notebook", reason="Notebook 7 is not installed")
+    with jupyter.server("notebook", "notebook-7") as server, visit() as notebook:
+        notebook.goto(server.url("notebooks/quickstart.ipynb"))
+
+        assert notebook.report.is_visible()
+        notebook.picture("notebook-7")
+        assert notebook.reports() == quickstart.reports
+        assert violations(notebook.page, REPORT) == []
