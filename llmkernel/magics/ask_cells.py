@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 from llmkernel.candidate.reply import Block, find_blocks
 from llmkernel.errors import LLMKernelError
 from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
-from llmkernel.magics.parsing import parse_line
+from llmkernel.magics.parsing import options_of, parse_line, split_line
 from llmkernel.magics.session import get_session
 
 _PYTHON = ("python", "py", "python3", "ipython", "ipython3")
 _MAKES_KERNEL = re.compile(r"\s*%%(?P<magic>cuda_from|cuda)[ \t]+(?P<line>[^\n]*)")
-_KEPT_OPTIONS = ("inputs", "shapes", "tolerance", "device", "arch")
 
 
 def corrected_cell(answer: str) -> str | None:
@@ -48,28 +50,30 @@ def kernel_cell(ipython: Any, kernel: Any, source: str) -> str:
 
 
 def _reference_name(ipython: Any, kernel: Any) -> str:
-    """Return what the notebook calls the reference, by value; its own name where nothing has it."""
+    """Return what the notebook calls the reference, by value; its own name where nothing is found."""
     made = kernel.problem.reference
-    names: dict[str, Any] = {n: v for n, v in ipython.user_ns.items() if not n.startswith("_")}
-    if made.name in names and _is_same(names[made.name], made.function):
-        return str(made.name)
-    for name, value in names.items():
-        if _is_same(value, made.function):
-            return name
+    names = {n: v for n, v in ipython.user_ns.items() if not n.startswith("_")}
+    same = [n for n, v in names.items() if v is made.function]
+    if same:
+        return str(made.name) if made.name in same else same[0]
     own = str(getattr(made.function, "__name__", made.name))
-    for name, value in names.items():
-        if _is_same(getattr(value, own, None), made.function):
-            return f"{name}.{own}"
-    return str(made.name)
-
-
-def _is_same(value: Any, function: Any) -> bool:
-    # Bound methods are made anew at each look: they are equal, not the same.
-    is_method = hasattr(function, "__self__") and type(value) is type(function)
-    return value is function or (is_method and bool(value == function))
+    # Bound methods are made anew at each look: what they are bound to is not.
+    owner = getattr(made.function, "__self__", None)
+    modules = {n: v for n, v in names.items() if inspect.ismodule(v)}
+    places = [n for n, v in names.items() if v is owner] if owner is not None else []
+    places += [n for n, v in modules.items() if vars(v).get(own) is made.function]
+    inner = getattr(made.function, "__module__", None) or ""
+    places += [
+        name + inner.removeprefix(module.__name__)
+        for name, module in modules.items()
+        if inner.startswith(f"{module.__name__}.")
+        and vars(sys.modules.get(inner, module)).get(own) is made.function
+    ]
+    return f"{places[0]}.{own}" if places else str(made.name)
 
 
 def _options_of_cell(ipython: Any, name: str) -> list[str]:
+    """Return the options that the cell which made `name` has in common with ``%%cuda``."""
     magics = {"cuda_from": CudaFromMagics.cuda_from, "cuda": CudaMagics.cuda}
     for cell in reversed(get_session(ipython).cells):
         found = _MAKES_KERNEL.match(cell.text)
@@ -79,19 +83,26 @@ def _options_of_cell(ipython: Any, name: str) -> list[str]:
             given = vars(parse_line(magics[found["magic"]], found["line"]))
         except LLMKernelError:
             continue
-        if (given["name"] or f"{given['reference'].rpartition('.')[2]}_cuda") != name:
-            continue
-        words = [f"--{option} {_written(option, given[option])}" for option in _KEPT_OPTIONS if given[option]]
-        return [*words, *(f"--baseline {b}" for b in given["baseline"] or ())]
+        if (given["name"] or f"{given['reference'].rpartition('.')[2]}_cuda") == name:
+            return list(_kept_words(found["line"]))
     return []
 
 
-def _written(option: str, value: Any) -> str:
-    """Return a value as the line takes it."""
-    if option == "shapes":
-        value = ";".join(",".join(f"{k}={v}" for k, v in sizes.items()) for sizes in value)
-    text = str(value)
-    if not re.search(r"[\s\"';]", text):
+def _kept_words(line: str) -> Iterator[str]:
+    known = options_of(CudaMagics.cuda.parser)  # type: ignore[attr-defined]
+    words = iter(split_line(line))
+    for word in words:
+        option, equals, value = word.partition("=")
+        action = known.get(option)
+        if action is None or action.nargs == 0 or option == "--from":
+            continue
+        value = value if equals else next(words, "")
+        yield f"{option}={quoted(value)}" if value.startswith("-") else f"{option} {quoted(value)}"
+
+
+def quoted(text: str) -> str:
+    """Return `text` as one word of a magic's line."""
+    if text and not re.search(r"[\s\"']", text):
         return text
     # Neighbouring quotations are one word.
-    return "'\"'".join(f'"{part}"' for part in text.split('"')) if '"' in text else f'"{text}"'
+    return "'\"'".join(f'"{part}"' for part in text.split('"'))

@@ -57,7 +57,7 @@ class CellPlacement:
                     f"%%{found[1]} stands on line {i + 1} of its cell.",
                     rule="A cell magic is the first line of its cell.",
                     received=shown(line),
-                    next_step="Move what is above it to another cell; a comment may go into the intent.",
+                    next_step="Move what is above it to another cell; a comment may go below it.",
                 )
 
 

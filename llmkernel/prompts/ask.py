@@ -16,6 +16,7 @@ _FIX = (
     "Give the cause in a sentence or two. Then give the corrected cell: exactly one fenced `python` block that holds the "
     "whole cell as it should be, with nothing left out and nothing changed that need not change."
 )
+_MIN_REPEATED = 200
 _CODE = "Give the code as one fenced `python` block that can run as a cell of this notebook."
 
 
@@ -103,7 +104,7 @@ def build_ask_request(
     model, effort, max_tokens
         Passed on; None for the provider's defaults.
     """
-    parts = [f"## Context: {section.label}\n\n{section.text.strip()}" for section in sections]
+    parts = [f"## Context: {section.label}\n\n{_text(section, turns)}" for section in sections]
     parts.append(f"## Question\n\n{question.strip()}")
     parts += [text for text in ({"fix": _FIX, "code": _CODE}.get(wants, ""),) if text]
     messages: list[Message] = []
@@ -117,6 +118,13 @@ def build_ask_request(
         effort=effort,
         max_tokens=max_tokens,
     )
+
+
+def _text(section: Section, turns: Sequence[Turn]) -> str:
+    """Return a section's text, or where it stands already: what has not changed is not sent twice."""
+    text = section.text.strip()
+    is_repeated = len(text) > _MIN_REPEATED and any(redact(encodable(text)) in turn.sent for turn in turns)
+    return "As above, unchanged." if is_repeated else text
 
 
 def kernel_section(name: str, signature: str, source: str, reference: str, report: str) -> Section:

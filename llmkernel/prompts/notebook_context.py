@@ -6,8 +6,10 @@ Values come from anybody: a repr may raise, never end well, or be ten megabytes 
 from __future__ import annotations
 
 import inspect
+import linecache
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -217,7 +219,8 @@ def describe_error(error: BaseException, name_of: Callable[[str], str] = str) ->
     Returns
     -------
     str
-        Oldest cause first, without terminal colours, secrets, and frames of IPython itself.
+        Oldest cause first, without terminal colours, secrets, frames of IPython itself, and the lines of cells that
+        hold a key.
     """
     chain = [error]
     while len(chain) < _MAX_CAUSES:
@@ -232,16 +235,38 @@ def describe_error(error: BaseException, name_of: Callable[[str], str] = str) ->
 
 def _one_error(error: BaseException, name_of: Callable[[str], str]) -> str:
     frames = [
-        f"{name_of(frame.filename)}, line {frame.lineno}, in {frame.name}\n    {(frame.line or '').strip()}"
+        f"{_place(frame.filename, name_of)}, line {frame.lineno}, in {frame.name}\n    {_line(frame, name_of)}"
         for frame in _frames(error)
     ]
     if len(frames) > _MAX_FRAMES:
         left = len(frames) - _MAX_FRAMES
         frames = [*frames[:4], f"… {left} frames left out …", *frames[4 - _MAX_FRAMES :]]
     lines = [safe("\n".join(frames), MAX_SOURCE)] if frames else []
-    if isinstance(error, SyntaxError) and error.text:
-        lines.append(safe(f"line {error.lineno}: {error.text.rstrip()}", MAX_TEXT))
+    if isinstance(error, SyntaxError) and isinstance(error.text, str):
+        shown = "" if _holds_key(error.filename or "", name_of) else error.text.rstrip()
+        lines.append(safe(f"line {error.lineno}: {shown}", MAX_TEXT))
     return "\n".join([*lines, f"{_type_name(error)}: {safe(_message(error), MAX_MESSAGE)}"])
+
+
+def _place(filename: str, name_of: Callable[[str], str]) -> str:
+    """Return a frame's file without the folders that say where somebody keeps things."""
+    name = name_of(filename)
+    for folder in ("site-packages/", "dist-packages/"):
+        if folder in name:
+            return name.rpartition(folder)[2]
+    home = str(Path.home())
+    return "~" + name.removeprefix(home) if len(home) > 1 and name.startswith(home) else name
+
+
+def _line(frame: traceback.FrameSummary, name_of: Callable[[str], str]) -> str:
+    if _holds_key(frame.filename, name_of):
+        return "(its cell holds a key, and is not sent)"
+    return (frame.line or "").strip()
+
+
+def _holds_key(filename: str, name_of: Callable[[str], str]) -> bool:
+    """Whether this is a cell that is not sent; in files, secrets are taken out line by line."""
+    return name_of(filename) != filename and bool(find_secrets("".join(linecache.getlines(filename))))
 
 
 def _frames(error: BaseException) -> Iterable[traceback.FrameSummary]:

@@ -165,6 +165,25 @@ def test_cells_from_before_the_extension(bare_shell):
     assert [c.number for c in get_session(bare_shell).cells] == [1, 2, 3]
 
 
+def test_what_has_not_changed_is_not_sent_twice(asking):
+    asking.run("def f():\n" + "    # a long cell\n" * 20 + "    1 / 0\nf()")
+    asking("")
+    last = text(asking("and how do I fix it?")[-1])
+    assert "a long cell" not in last
+    assert "As above, unchanged." in last
+    assert "a long cell" in text(asking("--reset --error and how?")[-1])
+
+
+def test_the_lines_of_a_cell_with_a_key_are_not_in_a_traceback(asking):
+    asking.run(f"def f(x):\n    return x.private_plan\nkey = '{KEY}'")
+    asking.run("f(1)")
+
+    (message,) = asking("")
+    assert "in f\n    (its cell holds a key, and is not sent)" in text(message)
+    assert "private_plan" not in text(message).replace("no attribute 'private_plan'", "")
+    assert "f(1)" in text(message)
+
+
 def test_the_conversation_has_a_budget(asking):
     asking("one?", answer="The first. " * 200)
     assert len(asking("two?", answer="The second.")) == 3
