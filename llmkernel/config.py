@@ -87,6 +87,11 @@ class LLMKernel(Configurable):  # type: ignore[misc]
         allow_none=True,
         help="Architecture to compile for, such as sm_90a. None: that of the device.",
     ).tag(config=True)
+    checks = Unicode(
+        "",
+        help="""compute-sanitizer tools to run besides, on a GPU: memcheck, initcheck, racecheck, synccheck, several
+        with commas between, or all.""",
+    ).tag(config=True)
     target = Float(
         None,
         allow_none=True,

@@ -47,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", choices=("auto", "cuda", "cpu"), default="auto", help="where it runs (%(default)s)"
     )
+    parser.add_argument(
+        "--checks",
+        default="",
+        metavar="TOOLS",
+        help="compute-sanitizer tools to run besides, on a GPU: memcheck, initcheck, racecheck, synccheck, or all",
+    )
     parser.add_argument("--level", choices=("quick", "full"), default="full", help="(%(default)s)")
     parser.add_argument("--time", action="store_true", help="time it, if it passes")
     parser.add_argument(
@@ -101,6 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         _inputs(arguments, source),
         device=arguments.device,
         level=arguments.level,
+        checks=[c.strip() for c in arguments.checks.split(",") if c.strip()],
         with_timing=arguments.time,
     )
     if arguments.json:

@@ -37,6 +37,8 @@ def make_job(ipython: Any, options: CudaOptions, config: LLMKernel) -> Job:
     llmkernel.errors.UsageError, llmkernel.errors.ReferenceProblem
         When a name means nothing, or the kernel's name is one that the cell reads.
     """
+    from llmkernel.evaluation.tools import chosen_tools
+
     namespace = ipython.user_ns
     reference = resolve_callable(namespace, options.reference, "reference")
     inputs = collect_inputs(namespace, reference, options.reference, options.inputs)
@@ -57,6 +59,7 @@ def make_job(ipython: Any, options: CudaOptions, config: LLMKernel) -> Job:
         "tolerance": options.tolerance,
         "shapes": options.shapes,
         "baselines": baselines or None,
+        "checks": chosen_tools([c.strip() for c in (options.checks or "").split(",") if c.strip()]),
         "records_dir": notebook_directory(ipython) / Path(config.records_dir).expanduser(),
     }
     return Job(reference, arguments)

@@ -40,6 +40,12 @@ _EXAMPLE = (
     ),
 )
 _PLACE = (
+    argument(
+        "--checks",
+        metavar="TOOLS",
+        help="""compute-sanitizer tools to run besides, on a GPU: memcheck, initcheck, racecheck, synccheck,
+        several of them with commas between, or all; about two seconds each. Every other check always runs.""",
+    ),
     argument("--device", choices=DEVICES, help="Where candidates run; auto: the GPU where there is one."),
     argument("--arch", metavar="NAME", help="Architecture to compile for, such as sm_90a."),
 )
@@ -131,6 +137,7 @@ class CudaOptions:
     baseline: tuple[str, ...]
     device: str
     arch: str | None
+    checks: str | None
     quiet: bool
 
 

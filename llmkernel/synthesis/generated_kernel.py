@@ -10,12 +10,14 @@ from llmkernel.candidate.arguments import ArrayArgument, CallArgument, ScalarVal
 from llmkernel.candidate.candidate import Candidate
 from llmkernel.candidate.domain import VerifiedArgument, VerifiedDomain
 from llmkernel.devices.plan import LaunchPlan
-from llmkernel.errors import BindingError
+from llmkernel.errors import BindingError, UsageError
 from llmkernel.evaluation.report import Report
 from llmkernel.problem.arrays import is_array, is_on_gpu, kind_of
 from llmkernel.problem.dtypes import dtype_name
 from llmkernel.problem.problem import Problem
+from llmkernel.problem.reference import call_signature
 from llmkernel.synthesis.devices import device_here
+from llmkernel.synthesis.plain_arrays import plain_only
 
 if TYPE_CHECKING:
     from llmkernel.records.record import Record
@@ -53,7 +55,13 @@ class GeneratedKernel:
         """Create an instance with a class of its own, so that `help` shows this kernel and not any kernel."""
         name = problem.name if problem.name.isidentifier() else "generated_kernel"
         own = type(
-            name, (GeneratedKernel,), {"__doc__": _documentation(problem, report), "__module__": "llmkernel"}
+            name,
+            (GeneratedKernel,),
+            {
+                "__doc__": _documentation(problem, report),
+                "__module__": "llmkernel",
+                "__signature__": call_signature(problem.reference.function),
+            },
         )
         made: GeneratedKernel = object.__new__(own)
         made._build(problem, candidate, report, device)
@@ -67,7 +75,7 @@ class GeneratedKernel:
         self._candidate = candidate
         self._domain = domain_of(problem, device)
         self._device = device_here(device)
-        self._caller = self._device.caller(candidate, self._domain)
+        self._caller = plain_only(self._device.caller(candidate, self._domain), self._domain.arguments)
         reference = problem.reference
         # The common case is called without binding: every microsecond here is paid on every call.
         self._is_plain = not reference.is_module and not reference.fixed
@@ -108,6 +116,23 @@ class GeneratedKernel:
         """Return what a call with these arguments would launch, without launching it."""
         inputs = self._problem.reference.inputs_of_call(args, kwargs)
         return self._candidate.plan([_argument(v) for v in inputs], self._device.limits())
+
+    def __copy__(self) -> GeneratedKernel:
+        """Return the kernel itself: it does not change."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GeneratedKernel:
+        """Return the kernel itself: it does not change."""
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuse to be pickled: what another process runs is verified there first."""
+        raise UsageError(
+            f"The kernel {self.__name__} cannot be pickled.",
+            rule="a kernel is shared by its record, and verified where it runs",
+            received=repr(self),
+            next_step="Share the folder of its record; elsewhere, run the same cell with --replay only.",
+        )
 
     def _refuse_gradients(self) -> None:
         torch = sys.modules["torch"]

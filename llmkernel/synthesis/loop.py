@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +61,8 @@ class LoopOptions:
         Of the whole session (`llmkernel.providers.usage`), checked before a request.
     arch : str or None
     baselines : dict
+    checks : sequence of str
+        Tools to run besides; see `llmkernel.evaluate`.
     """
 
     attempts: int = 4
@@ -74,6 +76,7 @@ class LoopOptions:
     notebook_budget_usd: float | None = None
     arch: str | None = None
     baselines: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    checks: Sequence[str] = ()
 
 
 @dataclass
@@ -276,6 +279,7 @@ class Loop:
             timeout=self.options.timeout,
             arch=self.options.arch,
             baselines=self.options.baselines,
+            checks=self.options.checks,
             on_check=lambda c: self.emit(CheckFinished(c)),
             on_stage=lambda s: self.emit(StageStarted(s)),
         )

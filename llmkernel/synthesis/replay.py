@@ -100,6 +100,7 @@ def replay(
             timeout=options.timeout,
             arch=options.arch,
             baselines=options.baselines,
+            checks=options.checks,
             on_check=lambda c: emit(CheckFinished(c)),
             on_stage=lambda s: emit(StageStarted(s)),
         )

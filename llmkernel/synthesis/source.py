@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ def accept_source(
     tolerance: float | None = None,
     shapes: tuple[Mapping[str, int], ...] | None = None,
     baselines: Mapping[str, Callable[..., Any]] | None = None,
+    checks: Sequence[str] = (),
     records_dir: str | Path | None = None,
     on_event: Callable[[SynthesisEvent], None] | None = None,
 ) -> GeneratedKernel:
@@ -58,7 +59,7 @@ def accept_source(
         Example arguments by parameter name.
     name : str
         Name of the kernel.
-    device, arch, tolerance, shapes, baselines, records_dir, on_event
+    device, arch, tolerance, shapes, baselines, checks, records_dir, on_event
         As `llmkernel.synthesize` takes them.
 
     Raises
@@ -82,6 +83,7 @@ def accept_source(
         level="full",
         arch=arch,
         baselines=dict(baselines or {}),
+        checks=checks,
         on_check=lambda check: emit(CheckFinished(check)),
         on_stage=lambda stage: emit(StageStarted(stage)),
     )

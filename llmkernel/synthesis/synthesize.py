@@ -46,6 +46,7 @@ def synthesize(
     tolerance: float | None = None,
     shapes: Sequence[Mapping[str, int]] | None = None,
     baselines: Mapping[str, Callable[..., Any]] | None = None,
+    checks: Sequence[str] = (),
     replay: str = "auto",
     records_dir: str | Path | None = None,
     notebook: str | Path | None = None,
@@ -84,6 +85,8 @@ def synthesize(
         Further workloads: sizes by symbol.
     baselines : mapping, optional
         Further callables to be timed against, by label.
+    checks : sequence of str
+        Tools to run besides, on a GPU: ``memcheck``, ``initcheck``, ``racecheck``, ``synccheck`` or ``all``.
     replay : str
         ``auto``: use a record that fits; ``only``: never ask a provider; ``never``: ask even so.
     records_dir : path, optional
@@ -131,6 +134,7 @@ def synthesize(
         notebook_budget_usd=getattr(config, "notebook_budget_usd", None),
         arch=arch,
         baselines=dict(baselines or {}),
+        checks=checks,
     )
     store = RecordStore(records_dir) if records_dir is not None else None
     if store is not None and replay != "never":
