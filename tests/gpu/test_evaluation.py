@@ -5,6 +5,7 @@ import pytest
 
 from llmkernel import evaluate
 from llmkernel.devices.cuda.device import CudaDevice
+from llmkernel.devices.cuda.sanitizer import find_sanitizer
 from tests.unit.evaluation import test_outcomes as cases
 from tests.unit.evaluation.kernels import ROW_SUM, axpy, axpy_inputs, row_sum, row_sum_inputs
 
@@ -82,3 +83,41 @@ def test_a_torch_kernel_runs_on_the_callers_stream():
         z = kernel(y)
     stream.synchronize()
     np.testing.assert_allclose(z.cpu().numpy(), torch.softmax(y, -1).cpu().numpy(), rtol=1e-5, atol=1e-7)
+
+
+READS_BEYOND = cases.changed("z[i] = a", "volatile float next = x[i + 1]; (void)next; z[i] = a")
+NO_BARRIER = cases.changed("        __syncthreads();\n    }\n    if", "    }\n    if", ROW_SUM)
+
+
+@pytest.mark.parametrize(
+    ("tool", "source", "reference", "inputs", "outcome"),
+    [
+        ("memcheck", READS_BEYOND, axpy, axpy_inputs(1024), "out_of_bounds"),
+        (
+            "initcheck",
+            cases.changed("z[i] = a", "z[i] = 0.0f * z[i] + a"),
+            axpy,
+            axpy_inputs(),
+            "uninitialised_read",
+        ),
+        ("racecheck", NO_BARRIER, row_sum, row_sum_inputs(), "data_race"),
+    ],
+    ids=["memcheck", "initcheck", "racecheck"],
+)
+def test_a_tool_finds_what_values_do_not_show(tool, source, reference, inputs, outcome):
+    if find_sanitizer() is None:
+        pytest.skip("compute-sanitizer is not installed")
+    report = evaluate(source, reference, inputs, device="cuda", level="quick", checks=[tool])
+    found = {c.name: c for c in report.checks}
+    if report.outcome != "wrong_value":  # a race may show in the values before the tool is asked
+        assert report.outcome == outcome, report.headline
+        assert found[f"compute-sanitizer {tool}"].evidence["line"] > 0
+
+
+def test_an_honest_kernel_is_clean_under_every_tool():
+    if find_sanitizer() is None:
+        pytest.skip("compute-sanitizer is not installed")
+    report = evaluate(ROW_SUM, row_sum, row_sum_inputs(), device="cuda", level="quick", checks=["all"])
+    assert report.outcome == "passed", report.headline
+    tools = [c for c in report.checks if c.name.startswith("compute-sanitizer")]
+    assert [c.status for c in tools] == ["passed"] * 4, tools
