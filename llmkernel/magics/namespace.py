@@ -37,7 +37,9 @@ def is_array(value: object) -> bool:
 
 def is_kernel(value: object) -> bool:
     """Whether `value` is a generated kernel, told without importing what makes them."""
-    return any(c.__module__.startswith("llmkernel.") and c.__name__ == "GeneratedKernel" for c in type(value).__mro__)
+    return any(
+        c.__module__.startswith("llmkernel.") and c.__name__ == "GeneratedKernel" for c in type(value).__mro__
+    )
 
 
 def resolve_callable(namespace: Namespace, words: str, role: str) -> Callable[..., Any]:
