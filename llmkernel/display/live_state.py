@@ -130,7 +130,7 @@ class LiveState:
                 return attempt_line(event.attempt)
             case Accepted():
                 self._end_stage(now)
-                return f"accepted ({one_line(event.source, 40)}): {one_line(event.report.headline, 300)}"
+                return f"accepted ({one_line(event.source, 40)})"
             case GaveUp():
                 self._end_stage(now)
                 self.closing = f"gave up: {one_line(event.reason, 300)}"

@@ -258,7 +258,7 @@ def kernels_sentence(report: Report) -> str:
 def compile_sentence(report: Report) -> str:
     """Return architecture, seconds and number of diagnostics."""
     data = report.compile
-    parts = [f"for {one_line(data['arch'], 40)}"] if data.get("arch") else []
+    parts = [f"for {one_line(data['arch'], 80)}"] if data.get("arch") else []
     if isinstance(data.get("seconds"), int | float):
         parts.append(
             f"in {figures.seconds(data['seconds'])}" + (" (from the cache)" if data.get("is_cached") else "")

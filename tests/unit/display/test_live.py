@@ -330,7 +330,7 @@ def test_a_terminal_gets_a_line_a_stage():
         "softmax: compile: softmax_rows",
         "softmax: full verification…",
         "softmax: attempt 2 ✓ passed: Right on all 38 draws, 1.68 × the best baseline.",
-        "softmax: accepted (generated): Right on all 38 draws, 1.68 × the best baseline.",
+        "softmax: accepted (generated)",
         "✓ passed · softmax",
         "Right on all 38 draws, 1.68 × the best baseline.",
     ]
