@@ -55,8 +55,9 @@ class CpuCaller:
         check_count(self._domain, arguments)
         arrays: dict[str, HostArray] = {}
         described: list[CallArgument] = []
-        for verified, value in zip(self._domain.arguments, arguments, strict=True):
-            described.append(self._describe(verified, value, arrays))
+        specs = self._candidate.signature.inputs
+        for spec, verified, value in zip(specs, self._domain.arguments, arguments, strict=True):
+            described.append(self._describe(spec.name, verified, value, arrays))
         plan = self._candidate.plan(described, self._limits)
         for buffer in plan.buffers:
             if buffer.role == "inout":
@@ -69,11 +70,14 @@ class CpuCaller:
                 arrays[buffer.name].store(images[buffer.name].payload)
         return self._results(plan, images)
 
-    def _describe(self, verified: VerifiedArgument, value: Any, arrays: dict[str, HostArray]) -> CallArgument:
+    def _describe(
+        self, name: str, verified: VerifiedArgument, value: Any, arrays: dict[str, HostArray]
+    ) -> CallArgument:
+        """Describe an argument; `name` is the header's, which need not be the reference's."""
         if verified.kind == "scalar":
             return scalar_value(verified, value)
         array = view_argument(verified, value)
-        arrays[verified.name] = array
+        arrays[name] = array
         return ArrayArgument(array.dtype, array.shape, array.strides)
 
     def _images(self, plan: LaunchPlan, arrays: dict[str, HostArray]) -> dict[str, Image]:

@@ -46,7 +46,7 @@ class CupyCaller:
             check = None
             if argument.kind != "scalar":
                 is_strided = isinstance(spec, ArraySpec) and spec.is_strided
-                check = (DTYPES[argument.dtype].numpy, is_strided, argument.name in facts)
+                check = (DTYPES[argument.dtype].numpy, is_strided, spec.name in facts)
             self._checks.append((argument, check))
         specs = [s for s in candidate.signature.inputs if isinstance(s, ArraySpec)]
         self._inout = [index for index, spec in enumerate(specs) if spec.is_inout]

@@ -59,7 +59,7 @@ class TorchCaller:
             if argument.kind != "scalar":
                 dtype = getattr(torch, argument.dtype)
                 is_strided = isinstance(spec, ArraySpec) and spec.is_strided
-                check = (dtype, is_strided, argument.name in facts, dtype.is_complex)
+                check = (dtype, is_strided, spec.name in facts, dtype.is_complex)
             self._checks.append((argument, check))
         arrays = [spec for spec in specs if isinstance(spec, ArraySpec)]
         self._arrays = [a for a in domain.arguments if a.kind != "scalar"]

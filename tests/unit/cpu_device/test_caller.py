@@ -68,6 +68,15 @@ def test_numpy_arrays(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int64"])
+def test_the_reference_may_call_its_arguments_otherwise_than_the_header() -> None:
+    kernel = caller(SCALE, ("values", "numpy", "float32", 1), ("x", "scalar", "float32", 0))
+    values = np.arange(1, 50, dtype=np.float32)
+    np.testing.assert_array_equal(kernel(values, 3.0), 3 * values)
+    twice = caller(INPLACE, ("y", "numpy", "float32", 1))
+    twice(values)
+    np.testing.assert_array_equal(values, np.arange(2, 100, 2, dtype=np.float32))
+
+
 def test_torch_tensors(dtype: str) -> None:
     x = torch.arange(200).to(getattr(torch, dtype))
     y = scale("torch", dtype)(x, 2.0)
