@@ -67,7 +67,6 @@ def test_numpy_arrays(dtype: str) -> None:
     assert (y == x + x).all()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int64"])
 def test_the_reference_may_call_its_arguments_otherwise_than_the_header() -> None:
     kernel = caller(SCALE, ("values", "numpy", "float32", 1), ("x", "scalar", "float32", 0))
     values = np.arange(1, 50, dtype=np.float32)
@@ -77,6 +76,7 @@ def test_the_reference_may_call_its_arguments_otherwise_than_the_header() -> Non
     np.testing.assert_array_equal(values, np.arange(2, 100, 2, dtype=np.float32))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int64"])
 def test_torch_tensors(dtype: str) -> None:
     x = torch.arange(200).to(getattr(torch, dtype))
     y = scale("torch", dtype)(x, 2.0)

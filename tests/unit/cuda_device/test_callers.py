@@ -132,6 +132,20 @@ def test_torch_on_the_gpu_launches_without_copies_and_reuses_its_plan(torch_call
     assert driver.record().count("load;") == 1
 
 
+def test_a_plan_of_aligned_addresses_is_not_reused_for_others_whatever_the_reference_calls_its_arguments(
+    torch_caller,
+):
+    source = ADD_ONE.replace(
+        "//! add_one<<<",
+        "//! when aligned(x, 16):\n//!     add_one<<<1, 256>>>(x, y, N)\n//! otherwise:\n//!     add_one<<<",
+    )
+    call = torch_caller(source, ("values", "float32", 1))
+    values = on_gpu(np.arange(9))
+    assert torch.equal(call(values[:8]), torch.arange(8) + 1.0)
+    assert torch.equal(call(values[1:]), torch.arange(1, 9) + 1.0)
+    assert len(call._cache.calls) == 2
+
+
 def test_torch_results_may_lie_in_scratch(torch_caller):
     call = torch_caller(TWICE, X)
     assert call(on_gpu([1, 2, 3])).tolist() == [2, 3, 4]
