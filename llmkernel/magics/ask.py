@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
 from llmkernel.config import LLMKernel, get_config
-from llmkernel.errors import NotAcceptedError, ProviderError, UsageError
+from llmkernel.errors import NotAcceptedError, ProviderError, ReplyError, UsageError
 from llmkernel.magics.ask_options import ASK_ARGUMENTS, AskOptions, parse_ask
 from llmkernel.magics.options import declare
 from llmkernel.magics.secrets import refuse_secrets
@@ -213,9 +213,15 @@ class AskMagics(Magics):  # type: ignore[misc]
         cut_off = failure_of_reply(reply)
         if cut_off is not None:
             raise cut_off
-        about = f"About the kernel {kernel.problem.name}, to be changed: {question}"
+        name = kernel.problem.name
+        about = f"About the kernel {name}, to be changed: {question}"
         try:
             source, report = judge_change(kernel, reply, asked, quiet=config.quiet)
+        except ReplyError as error:
+            # An answer may say that there is nothing to change.
+            self.conversation.add(about, reply.text)
+            publish_note(f"**No changed kernel to judge**: {error.what} {name} is as it was.")
+            return
         except NotAcceptedError as error:
             self.conversation.add(about, f"{reply.text}\n\n{verdict_text(error)}")
             raise
@@ -224,7 +230,6 @@ class AskMagics(Magics):  # type: ignore[misc]
         if not changes:
             publish_note("The kernel came back unchanged; nothing was put below.")
             return
-        name = kernel.problem.name
         publish_note(
             f"**What changes in {name}** (the cell below takes it over; {name} is as it was until then)\n\n"
             + code_block(changes, "diff")

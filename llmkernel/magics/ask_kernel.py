@@ -77,14 +77,19 @@ def judge_change(kernel: GeneratedKernel, reply: Reply, asked: str, *, quiet: bo
     source = extract_source(reply.text).source
     name, started = kernel.problem.name, time.perf_counter()
     with LiveOutput(name, quiet=quiet) as live:
-        report = evaluate_problem(
-            kernel.problem,
-            source,
-            device=kernel.domain.device,
-            level="full",
-            on_check=lambda check: live(CheckFinished(check)),
-            on_stage=lambda stage: live(StageStarted(stage)),
-        )
+        try:
+            report = evaluate_problem(
+                kernel.problem,
+                source,
+                device=kernel.domain.device,
+                level="full",
+                on_check=lambda check: live(CheckFinished(check)),
+                on_stage=lambda stage: live(StageStarted(stage)),
+            )
+        except KeyboardInterrupt as error:
+            told = f"KeyboardInterrupt: the evaluation was stopped; {name} is as it was before."
+            vars(error)["_render_traceback_"] = lambda: [told]
+            raise
         seconds = {"evaluation": time.perf_counter() - started}
         attempt = Attempt(1, "", reply, source, report, seconds)
         live(AttemptFinished(attempt))

@@ -8,7 +8,7 @@ import tokenize
 
 _LINE = re.compile(r"(?P<indent>[ \t]*)%ask(?P<rest>[ \t].*)?$", re.DOTALL)
 # What is no Python above the line in question: magics, shell commands and help.
-_FOREIGN = re.compile(r"^([ \t]*)(?:[%!?].*|.*\?)$", re.MULTILINE)
+_FOREIGN = re.compile(r"^([ \t]*)(?:[%!?].*|[^\"'#()\[\]{}\n]*\?)$", re.MULTILINE)
 
 
 class AskLines:

@@ -63,6 +63,8 @@ def _values(value: Any, kind: str) -> list[str]:
     if any(int(size) == 0 for size in value.shape):
         return ["empty"]
     sample, step = _sampled(value)
+    if kind == "torch" and value.is_floating_point() and value.element_size() < 4:
+        sample = sample.detach().float()  # NumPy has not all of torch's small types
     host = np.asarray(sample) if kind == "numpy" else to_numpy(sample)
     facts = _numbers(host)
     return [f"of one element in {step}: {facts[0]}", *facts[1:]] if step > 1 and facts else facts

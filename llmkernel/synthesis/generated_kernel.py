@@ -152,6 +152,10 @@ class GeneratedKernel:
     def __repr__(self) -> str:
         return f"<GeneratedKernel {self.signature}: {self.report.outcome} on {self.report.device.get('name', '?')}>"
 
+    def _repr_llm_(self) -> str:
+        """Return what a language model is told of it: the convention is IPython's."""
+        return f"{self!r}\n\n{type(self).__doc__}\n\n{self.source}"
+
     def _repr_html_(self) -> str:
         from llmkernel.display.kernel import repr_html_for_kernel
 

@@ -72,7 +72,9 @@ def test_cells_are_put_below_and_not_run(session, wire_server):
 
 
 def test_a_changed_kernel_is_offered_once_it_has_passed(session, wire_server):
-    wire_server.queue(reply(code(("cuda", WRONG))), reply(code(("cuda", CHANGED))), reply("It is fine."))
+    wire_server.queue(
+        reply(code(("cuda", WRONG))), reply(code(("cuda", CHANGED))), reply("Leave it."), reply("It is fine.")
+    )
     session.run(SETUP)
     made = session.run(MAKE)
     assert made.reply["status"] == "ok", made.error
@@ -90,8 +92,9 @@ def test_a_changed_kernel_is_offered_once_it_has_passed(session, wire_server):
 
     assert session.run(below(right)[0]).reply["status"] == "ok"
     assert "128" in session.value("scaled_cuda.source")
+    assert "No changed kernel to judge" in session.run("%ask --kernel scaled_cuda --fix faster?").text
     session.run("%ask --kernel scaled_cuda why is it right?")
-    last = str(wire_server.requests[2].body["messages"])
+    last = str(wire_server.requests[-1].body["messages"])
     assert "wrong_value" in last
     assert "128" in last
 

@@ -330,6 +330,15 @@ def test_a_kept_kernel_is_described_by_its_record(asking, tmp_path):
         asking("--kernel text why?")
 
 
+def test_a_server_of_ones_own_is_asked_too(asking, monkeypatch):
+    asking.shell.run_line_magic("config", f"LLMKernel.base_url = {asking.server.openai_url!r}")
+    asking.shell.run_line_magic("config", "LLMKernel.provider = 'openai-compatible'")
+    assert "why?" in text(asking("--model local why?")[-1])
+
+    assert asking.server.requests[-1].path == "/v1/chat/completions"
+    assert asking.shown.startswith("It is so.\n\nopenai-compatible · local")
+
+
 def test_offline_nothing_is_asked(shell, capsys):
     with pytest.raises(LLMKernelError, match="needs a provider") as caught:
         shell.run_line_magic("ask", "why?")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from llmkernel.errors import UsageError
 from llmkernel.magics.ask import AskMagics
+from llmkernel.magics.ask_lines import AskLines
 from llmkernel.magics.ask_options import parse_ask, split_ask_line
 from llmkernel.magics.parsing import options_of
 
@@ -158,6 +159,7 @@ def test_a_cell_above_which_something_stands_is_explained(transform):
     "cell",
     [
         's = """\n%ask why\n"""\n',
+        's = """why?\n%ask why\n"""\n',
         "x = (1\n%ask\n)\n",
         "y = 7 \\\n%ask\n",
         "print('%ask why?')\n",
@@ -166,6 +168,13 @@ def test_a_cell_above_which_something_stands_is_explained(transform):
 )
 def test_what_only_looks_like_the_magic_is_left_alone(transform, cell):
     assert transform(cell).strip() == cell.strip()
+
+
+@given(st.text().filter(lambda text: "%ask" not in text))
+def test_cells_without_the_magic_are_left_alone(cell):
+    lines = cell.splitlines(keepends=True)
+
+    assert AskLines()(lines) == lines
 
 
 def test_other_magics_bodies_are_left_alone(transform):

@@ -74,6 +74,7 @@ def test_tensors():
 
     assert "torch tensor bfloat16[1, 2] on cpu, contiguous, requires_grad" in found
     assert "1 NaN" in found
+    assert "range 1 … 1" in describe_value("f8", torch.ones(2).to(torch.float8_e4m3fn))
     assert "strides (1, 2) elements" in describe_value("t", torch.ones(3, 2).T)
     assert "sparse" in describe_value("s", torch.eye(3).to_sparse())
     assert "Linear(in_features=2" in describe_value("m", torch.nn.Linear(2, 2))
