@@ -136,6 +136,8 @@ def run_sanitizer(
         command = [program, "--tool", tool, "--print-limit", "5", "--error-exitcode", "86"]
         # Races between warps of one block; the tool also reports reads and writes that no barrier separates.
         command += ["--racecheck-report", "analysis"] if tool == "racecheck" else []
+        # Allocations lie side by side: without a gap the first element beyond one is the first of the next.
+        command += ["--padding", "512"] if tool == "memcheck" else []
         command += [sys.executable, "-m", "llmkernel.devices.cuda.sanitizer_run", name]
         log, problem = _run(command, timeout)
     findings = parse_log(log, plan)
