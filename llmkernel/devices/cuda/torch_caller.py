@@ -120,11 +120,10 @@ class TorchCaller:
             call.recipe = [
                 (b.shape, contiguous_strides(b.shape), getattr(self._torch, b.dtype)) for b in call.allocated
             ]
-        if self._recent is not None and self._recent[1] is call:
+        if self._may_be_fast and self._recent is not None and self._recent[1] is call:
             # The second call in a row of one kind: the next of that kind need not be looked at in Python.
-            if self._may_be_fast:
-                self._fast = fast_path(self._torch, call, arguments, ordinal)
-                self._may_be_fast = self._fast is not None  # what cannot be recognised is not tried again
+            self._fast = fast_path(self._torch, call, arguments, ordinal)
+            self._may_be_fast = self._fast is not None  # what cannot be recognised is not tried again
         self._recent = (name, call)
         return self._launch(call, arguments, addresses, ordinal)
 
