@@ -5,9 +5,10 @@ A gallery is a folder of `.cu` files and a ``problems.py``. The first line of a 
     // rogue: problem=softmax; kind=precision; outcome=precision_downgraded; why=half precision inside
     // honest: problem=softmax; kind=atomics; why=float atomics in any order
 
-A rogue must get its outcome (`a|b` where a device cannot tell two apart; ``cpu=…`` and ``cuda=…`` replace ``outcome`` for
-one device), an honest kernel must pass. ``device=cuda`` leaves a case out elsewhere, ``needs=sanitizer`` leaves it out
-everywhere until that tool is there; both are listed as not run.
+A rogue must get its outcome (`a|b` where a device cannot tell two apart; ``cpu=…`` and ``cuda=…`` replace ``outcome``
+for one device), an honest kernel must pass. ``device=cuda`` leaves a case out elsewhere. ``needs=memcheck`` asks
+compute-sanitizer on a GPU, and leaves the case out where that is missing, and on a CPU without ``cpu=…``. What is left
+out is listed as not run.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from llmkernel.errors import UsageError
 from llmkernel.evaluation.report import OUTCOMES
+from llmkernel.evaluation.tools import TOOLS
 
 Problems = Mapping[str, tuple[Callable[..., Any], Callable[[], list[Any]]]]
 
@@ -49,6 +51,8 @@ class Case:
     why : str
     outcomes : frozenset of str
         Outcomes that count as right on the device at hand.
+    tools : tuple of str
+        Tools of compute-sanitizer that the case is about.
     skipped : str
         Why it is not run on that device; empty where it is.
     source : str
@@ -60,18 +64,20 @@ class Case:
     kind: str
     why: str
     outcomes: frozenset[str]
+    tools: tuple[str, ...]
     skipped: str
     source: str
 
 
 @dataclass(frozen=True)
 class Result:
-    """What the judge said of one case."""
+    """What the judge said of one case; `missing` says why a tool that the case is about did not run."""
 
     case: Case
     outcome: str
     headline: str
     seconds: float
+    missing: str = ""
 
     @property
     def is_right(self) -> bool:
@@ -156,9 +162,17 @@ def read_case(path: Path, device: str) -> Case:
     outcomes = frozenset(words.split("|"))
     if not outcomes <= set(OUTCOMES) or (not is_honest and "passed" in outcomes):
         raise _note_error(path, source)
-    only, needs = note.get("device", "any"), note.get("needs", "")
-    skipped = f"needs {needs}" if needs else f"{only} only" if only not in ("any", device) else ""
-    return Case(path.stem, is_honest, note["problem"], note["kind"], note["why"], outcomes, skipped, source)
+    only = note.get("device", "any")
+    tools = tuple(note["needs"].split("|")) if "needs" in note else ()
+    if not set(tools) <= set(TOOLS):
+        raise _note_error(path, source)
+    skipped = f"{only} only" if only not in ("any", device) else ""
+    if tools and device != "cuda":
+        skipped = "" if device in note else f"needs {', '.join(tools)}"
+        tools = ()
+    return Case(
+        path.stem, is_honest, note["problem"], note["kind"], note["why"], outcomes, tools, skipped, source
+    )
 
 
 def _note_error(path: Path, source: str) -> UsageError:
@@ -231,8 +245,12 @@ def judge_case(case: Case, problems: Problems, device: str) -> Result:
     reference, inputs = problems[case.problem]
     limit = _ENDLESS_SECONDS if "timed_out" in case.outcomes else _SECONDS
     started = time.perf_counter()
-    report = evaluate(case.source, reference, inputs(), device=device, level="full", timeout=limit)
-    return Result(case, report.outcome, report.headline, time.perf_counter() - started)
+    report = evaluate(
+        case.source, reference, inputs(), device=device, level="full", timeout=limit, checks=case.tools
+    )
+    unused = [c.summary for c in report.checks if case.tools and c.status == "not_run"]
+    missing = unused[0] if unused and report.is_passed else ""
+    return Result(case, report.outcome, report.headline, time.perf_counter() - started, missing)
 
 
 def run_gallery(
@@ -248,6 +266,9 @@ def run_gallery(
             score.not_run.append(case)
             continue
         result = judge_case(case, problems, device)
+        if result.missing:
+            score.not_run.append(replace(case, skipped=result.missing))
+            continue
         score.results.append(result)
         on_result(result)
     return score

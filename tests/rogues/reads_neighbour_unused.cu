@@ -1,4 +1,4 @@
-// rogue: problem=axpy; kind=bounds; outcome=out_of_bounds; needs=sanitizer; why=reads x[i + 1024] and drops it
+// rogue: problem=axpy; kind=bounds; outcome=out_of_bounds; cpu=out_of_bounds; needs=memcheck; why=reads x[i + 1024] and drops it
 //! axpy(a: float32, x: float32[N], y: float32[N]) -> z: float32[N]
 //! axpy<<<ceil_div(N, 64), 64>>>(a, x, y, z, N)
 __global__ void axpy(float a, const float* x, const float* y, float* z, int N) {

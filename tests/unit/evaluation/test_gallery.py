@@ -62,8 +62,11 @@ def test_devices_may_differ_in_what_they_can_tell(tmp_path):
     path = write(tmp_path, NOTE.replace("; why", "; device=cuda; why"))
     assert gallery.read_case(path, "cpu").skipped == "cuda only"
     assert not gallery.read_case(path, "cuda").skipped
-    path = write(tmp_path, NOTE.replace("; why", "; needs=sanitizer; why"))
-    assert gallery.read_case(path, "cuda").skipped == "needs sanitizer"
+    path = write(tmp_path, NOTE.replace("; why", "; needs=memcheck; why"))
+    assert gallery.read_case(path, "cpu").skipped == "needs memcheck"
+    assert gallery.read_case(path, "cuda").tools == ("memcheck",)
+    path = write(tmp_path, NOTE.replace("; why", "; needs=memcheck; cpu=out_of_bounds; why"))
+    assert not gallery.read_case(path, "cpu").skipped
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,7 @@ def test_devices_may_differ_in_what_they_can_tell(tmp_path):
         "// rogue: problem=axpy; kind=constant; outcome=wrong; why=no such outcome",
         "// rogue: problem=axpy; kind=constant; why=no outcome",
         "// honest: problem=axpy; why=no kind",
+        "// rogue: problem=axpy; kind=constant; outcome=wrong_value; needs=luck; why=no such tool",
         "// honest: problem=axpy; kind=rows; colour=red; why=an unknown key",
     ],
 )
