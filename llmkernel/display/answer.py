@@ -13,7 +13,7 @@ from llmkernel.display import figures
 from llmkernel.display.clean import cap, clean
 from llmkernel.display.markdown import escape_markdown
 from llmkernel.display.safe_markdown import safe_markdown
-from llmkernel.display.surface import Surface, choose_surface
+from llmkernel.display.surface import Surface, TerminalSurface, choose_surface
 from llmkernel.providers.base import Event, Reply, Started, TextDelta, Thinking, Waiting
 
 MIN_INTERVAL_SECONDS = 0.1
@@ -68,6 +68,7 @@ class AnswerOutput:
         self._lock = threading.RLock()
         self._ended = threading.Event()
         self._is_ticking = is_ticking and self._surface.is_live
+        self._is_by_line = isinstance(self._surface, TerminalSurface) and not quiet
         self._open_line = ""
         self._reply: Reply | None = None
         self._extras: list[str] = []
@@ -87,7 +88,7 @@ class AnswerOutput:
                 self._write_lines(event.text)
             elif isinstance(event, Waiting):
                 self._status = f"waiting {event.seconds:.0f} s: {event.reason}"
-                self._surface.line(self._status)
+                self._surface.line(f"{self._asked}: {self._status}")
             elif isinstance(event, Started | Thinking):
                 self._status = "thinking" if not self._pieces else self._status
             else:
@@ -148,7 +149,7 @@ class AnswerOutput:
         return "it reached its token limit" if is_cut else ""
 
     def _write_lines(self, text: str) -> None:
-        if self._surface.is_live:
+        if not self._is_by_line:
             return
         *whole, self._open_line = (self._open_line + text).split("\n")
         for line in whole:
@@ -187,7 +188,7 @@ class AnswerOutput:
             f"*{escape_markdown(byline)}*",
         ]
         # A terminal has the answer's lines already, but for one that was not whole.
-        plain = answer if self._surface.is_live or not self._pieces else self._open_line
+        plain = self._open_line if self._is_by_line else answer
         text = [clean(plain), part, *self._extras, byline]
         return {
             "text/markdown": "\n\n".join(p for p in markdown if p) + "\n",

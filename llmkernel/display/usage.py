@@ -34,7 +34,7 @@ def usage_bundle(ledger: UsageLedger, budget_usd: float | None = None) -> dict[s
     total = ledger.total()
     if total is not None:
         rows.append(["all", "", "", *_row(total, len(ledger.entries))[3:]])
-    title = "Asked of providers since the kernel started" if rows else "Nothing was asked of a provider yet."
+    title = "Asked of providers in this session" if rows else "Nothing was asked of a provider yet."
     notes = _notes(ledger, budget_usd)
     html = tag(
         "div",

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from llmkernel.display.answer import MAX_CHARACTERS, AnswerOutput
-from llmkernel.display.surface import Surface
+from llmkernel.display.surface import Surface, TerminalSurface
 from llmkernel.providers.base import Reply, Started, TextDelta, Thinking, Usage, Waiting
 
 
@@ -29,8 +31,8 @@ class Time:
         return self.now
 
 
-def make(is_live=True):
-    surface, clock = Recording(is_live), Time()
+def make():
+    surface, clock = Recording(), Time()
     output = AnswerOutput("claude · m", "the question", surface=surface, clock=clock, is_ticking=False)
     return output, surface, clock
 
@@ -139,16 +141,35 @@ def test_an_answer_that_was_cut_off_says_so():
     assert "Partial answer: it reached its token limit." in surface.closed[0]["text/plain"]
 
 
-def test_a_terminal_gets_each_line_once():
-    output, surface, _ = make(is_live=False)
-    with output:
-        for piece in ("one\ntw", "o\nthr", "ee"):
-            output(TextDelta(piece))
+ANSWER = [TextDelta(piece) for piece in ("one\ntw", "o\nthr", "ee")]
+
+
+def test_a_terminal_gets_each_line_once_and_as_it_comes():
+    stream = io.StringIO()
+    surface = TerminalSurface(stream, is_report_shown=True)
+    with AnswerOutput("claude · m", "the question", surface=surface) as output:
+        output(ANSWER[0])
+        assert stream.getvalue() == "one\n"
+        output(ANSWER[1])
+        output(ANSWER[2])
         output(WHOLE)
 
-    assert surface.lines == ["one", "two"]
-    assert surface.updates == []
-    assert surface.closed[0]["text/plain"].startswith("three\n\nclaude · m")
+    assert stream.getvalue().startswith("one\ntwo\nthree\n\nclaude · m")
+
+
+@pytest.mark.parametrize("kind", ["notebook", "terminal"])
+def test_quiet_shows_the_whole_answer_at_its_end(kind):
+    stream = io.StringIO()
+    surface = Recording(is_live=False)
+    if kind == "terminal":
+        surface = TerminalSurface(stream, is_report_shown=True, is_quiet=True)
+    with AnswerOutput("claude · m", "the question", surface=surface, quiet=True) as output:
+        for event in (*ANSWER, WHOLE):
+            output(event)
+            assert stream.getvalue() == ""
+
+    shown = stream.getvalue() if kind == "terminal" else surface.closed[0]["text/plain"]
+    assert shown.startswith("one\ntwo\nthree\n\nclaude · m")
 
 
 def test_a_front_end_that_fails_does_not_end_the_answer(capsys):
