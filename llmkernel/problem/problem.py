@@ -28,6 +28,7 @@ from llmkernel.problem.arrays import (
     widened,
 )
 from llmkernel.problem.dtypes import DTYPES, dtype_name
+from llmkernel.problem.names import header_name, header_names
 from llmkernel.problem.reference import Reference
 from llmkernel.problem.shapes import fit_output_dims, symbolic_dims
 from llmkernel.problem.signature import ArraySpec, ScalarSpec, Signature
@@ -122,6 +123,10 @@ class Problem:
         if self._host is None:
             self._host = [to_numpy(v) if is_array(v) else v for v in self.inputs]
         return list(self._host)
+
+    def drop_copies(self) -> None:
+        """Let go of the host copies of the example; they are made again when needed."""
+        self._host = None
 
     def run_reference(self, inputs: Sequence[HostInput], *, is_wide: bool = False) -> ReferenceRun:
         """Run the reference on host values, in its own framework and on the example's device.
@@ -249,35 +254,35 @@ def make_problem(
     shapes = {
         p: v.shape for p, v in zip(reference.parameters, host, strict=True) if isinstance(v, np.ndarray)
     }
-    dims, sizes = symbolic_dims(reference.function, shapes, taken=reference.parameters)
+    names = header_names(reference.parameters)
+    dims, sizes = symbolic_dims(reference.function, shapes, taken=(*reference.parameters, *names))
     specs: list[ArraySpec | ScalarSpec] = []
     for i, (p, v) in enumerate(zip(reference.parameters, host, strict=True)):
         if isinstance(v, np.ndarray):
             expressions = tuple(parse_expression(d) for d in dims[p])
             inout = i in run.mutated
-            specs.append(ArraySpec(p, dtype_name(v.dtype), expressions, is_inout=inout))
+            specs.append(ArraySpec(names[i], dtype_name(v.dtype), expressions, is_inout=inout))
         else:
-            specs.append(ScalarSpec(p, scalar_dtype(v, host)))
+            specs.append(ScalarSpec(names[i], scalar_dtype(v, host)))
     problem = Problem(
         name=name or reference.name,
         intent=intent,
         reference=reference,
         inputs=tuple(inputs),
-        signature=Signature(name or reference.name, tuple(specs), ()),
+        signature=Signature(header_name(name or reference.name), tuple(specs), ()),
         sizes=sizes,
         contract=contract,
         tolerance=tolerance,
         extra_sizes=tuple(extra_sizes),
     )
     _fix_sizes(problem)
-    specs = list(problem.signature.inputs)
     outputs = tuple(
         ArraySpec(n, d, tuple(parse_expression(x) for x in dims_))
         for n, d, dims_ in zip(
             _output_names(problem), contract.dtypes, _output_dims(problem, run), strict=True
         )
     )
-    problem.signature = Signature(problem.name, tuple(specs), outputs)
+    problem.signature = replace(problem.signature, outputs=outputs)
     return problem
 
 
@@ -343,7 +348,7 @@ def _fix_sizes(problem: Problem) -> None:
         replace(s, dims=tuple(settled(d) for d in s.dims)) if isinstance(s, ArraySpec) else s
         for s in problem.signature.inputs
     )
-    problem.signature = Signature(problem.name, inputs, ())
+    problem.signature = replace(problem.signature, inputs=inputs)
 
 
 def _accepts(problem: Problem, sizes: dict[str, int]) -> bool:
@@ -363,8 +368,8 @@ def _output_names(problem: Problem) -> list[str]:
 
 def _output_dims(problem: Problem, run: ReferenceRun) -> list[tuple[str, ...]]:
     scalars: dict[str, int] = {
-        p: int(v)
-        for p, v in zip(problem.reference.parameters, problem.inputs, strict=True)
+        s.name: int(v)
+        for s, v in zip(problem.signature.inputs, problem.inputs, strict=True)
         if isinstance(v, int | np.integer) and not isinstance(v, bool)
     }
     observed: list[list[tuple[Mapping[str, int], tuple[int, ...]]]] = [

@@ -70,6 +70,7 @@ class GeneratedKernel:
         return made
 
     def _build(self, problem: Problem, candidate: Candidate, report: Report, device: str) -> None:
+        problem.drop_copies()
         self.__name__ = problem.name
         self._problem = problem
         self._candidate = candidate
