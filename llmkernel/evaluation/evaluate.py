@@ -291,7 +291,7 @@ def adopt_signature(problem: Problem, declared: Signature | None) -> None:
             ArraySpec(m.name, m.dtype, d.dims) for d, m in zip(declared.outputs, outputs, strict=True)
         )
     problem.sizes = sizes
-    problem.signature = Signature(problem.name, inputs, outputs)
+    problem.signature = Signature(problem.signature.name, inputs, outputs)
 
 
 def _solve(declared: Signature, problem: Problem) -> dict[str, int] | None:

@@ -212,7 +212,7 @@ def _adapt(entry: Entry, fit: Fit, probe: Probe, fixed: dict[str, float]) -> tup
     if fit.axes != 1 and entry.leading is not None:
         source = spread_axes(source, entry.leading, fit.axes)
         said.append(f"{entry.leading} stands for {fit.axes} axes")
-    return rename(source, probe.problem.name), tuple(dict.fromkeys(said))
+    return rename(source, probe.problem.signature.name), tuple(dict.fromkeys(said))
 
 
 def words_of(problem: Any) -> str:

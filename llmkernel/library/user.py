@@ -76,7 +76,7 @@ class UserEntry:
         if not self.examples:
             return None
         score = keyword_score(self.keywords, words)
-        source = rename(self.source, probe.problem.name)
+        source = rename(self.source, probe.problem.signature.name)
         return Match(self.name, self.title, source, worst, agrees_on_special=True, score=score, is_own=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -123,6 +124,7 @@ def _is_number(word: str) -> bool:
 def _sentence(message: str) -> str:
     text = message.removeprefix("argument ").strip()
     text = text.replace("the following arguments are required:", "There is no")
+    text = re.sub(r"^(-[\w-]+): (?=an? )", r"\1 needs ", text)
     return text if text.endswith(".") else text + "."
 
 

@@ -66,11 +66,11 @@ class Reference:
             When the call does not fit, or gives a fixed parameter another value.
         """
         try:
-            bound = _signature(self.function).bind(*args, **kwargs)
+            bound = call_signature(self.function).bind(*args, **kwargs)
         except TypeError as error:
             raise ReferenceProblem(
                 f"{self.name}: {error}.",
-                rule=f"the kernel is called as its reference: {self.name}{_signature(self.function)}",
+                rule=f"the kernel is called as its reference: {self.name}{call_signature(self.function)}",
                 next_step="Pass the same arguments as you would to the reference.",
             ) from None
         bound.apply_defaults()
@@ -107,7 +107,7 @@ def call_by_name(function: Callable[..., Any], named: dict[str, Any]) -> Any:
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     rest = dict(named)
-    for p in _signature(function).parameters.values():
+    for p in call_signature(function).parameters.values():
         if p.kind is p.VAR_POSITIONAL:
             numbered = sorted(
                 (k for k in rest if k.startswith(f"{p.name}_")), key=lambda k: int(k.rsplit("_", 1)[1])
@@ -142,7 +142,8 @@ def _same(a: Any, b: Any) -> bool:
         return False
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def call_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return how a reference is called; of a module, how its ``forward`` is."""
     target = function.forward if is_module(function) else function  # type: ignore[attr-defined]
     nin = getattr(function, "nin", None)
     if isinstance(nin, int):
@@ -214,11 +215,11 @@ def make_reference(
     """
     _check_callable(function)
     try:
-        bound = _signature(function).bind(*values)
+        bound = call_signature(function).bind(*values)
     except TypeError as error:
         raise ReferenceProblem(
             f"The reference cannot be called with these inputs: {error}.",
-            rule=f"it is called as {reference_name(function)}{_signature(function)}",
+            rule=f"it is called as {reference_name(function)}{call_signature(function)}",
             received=f"{len(values)} inputs",
             next_step="Pass one input for each parameter, in order.",
         ) from None
@@ -237,7 +238,7 @@ def reference_from_names(
     """
     _check_callable(function)
     arguments: dict[str, Any] = {}
-    for p in _signature(function).parameters.values():
+    for p in call_signature(function).parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             arguments.update({k: v for k, v in named.items() if k.startswith(f"{p.name}_")})
         elif p.name in named:
@@ -310,6 +311,6 @@ def parameter_names(function: Any) -> list[tuple[str, bool]]:
     _check_callable(function)
     return [
         (p.name, p.default is not p.empty)
-        for p in _signature(function).parameters.values()
+        for p in call_signature(function).parameters.values()
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]

@@ -39,7 +39,7 @@ def describe_problem(problem: Any, limits: DeviceLimits, target_note: str = "") 
     """
     intent = encodable(problem.intent)
     sections = [
-        f"Write the kernel `{problem.name}`.",
+        f"Write the kernel `{problem.signature.name}`.",
         "## Signature\n\n" + _signature(problem),
         "## Intent, in the user's own words\n\n"
         + (

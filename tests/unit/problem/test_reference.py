@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from llmkernel.candidate.header import parse_header
 from llmkernel.errors import ReferenceProblem
 from llmkernel.problem.problem import make_problem
 from llmkernel.problem.reference import make_reference, reference_from_names
@@ -265,8 +266,25 @@ def sorted(x):  # noqa: A001 - the point is that it hides the builtin
 
 
 def test_names_in_other_scripts_and_names_of_builtins_are_names():
-    assert [s.name for s in make_problem(*make_reference(удвоить, [X])).signature.inputs] == ["икс"]
+    problem = make_problem(*make_reference(удвоить, [X]))
+    assert problem.name == "удвоить"
+    np.testing.assert_array_equal(problem.evaluate_reference([X])[0], 2 * X)
     assert make_problem(*make_reference(sorted, [X])).name == "sorted"
+
+
+def clip(x, min, max, float32):  # noqa: A002 - as NumPy and torch call them
+    return np.clip(x, min, max) * float32
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [(удвоить, [X]), (clip, [X, -1.0, 1.0, 2.0])],
+    ids=["other script", "words of the header"],
+)
+def test_the_signature_that_a_provider_sees_is_one_that_a_header_can_hold(function, inputs):
+    signature = make_problem(*make_reference(function, inputs)).signature
+    launches = "k<<<1, 1>>>(" + ", ".join(s.name for s in (*signature.inputs, *signature.outputs)) + ")"
+    assert parse_header(f"//! {signature}\n//! {launches}\n").signature == signature
 
 
 def test_bfloat16_tensors_keep_their_bits():

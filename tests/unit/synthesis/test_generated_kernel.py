@@ -1,4 +1,7 @@
+import copy
+import inspect
 import io
+import pickle
 import pydoc
 
 import numpy as np
@@ -46,6 +49,12 @@ def test_it_takes_other_sizes_and_empty_arrays(kernel):
         (X[0], "rank"),
         (X.T, "layout"),
         (torch.from_numpy(X), "kind"),
+        (np.ma.masked_array(X, mask=X > 0), "kind"),
+        (X.view(np.recarray), "kind"),
+        (X.astype(X.dtype.newbyteorder()), "dtype"),
+        (X.astype(object), "dtype"),
+        (X.tolist(), "kind"),
+        (None, "kind"),
     ],
 )
 def test_it_refuses_by_name_what_it_was_not_verified_for(kernel, value, reason):
@@ -54,6 +63,34 @@ def test_it_refuses_by_name_what_it_was_not_verified_for(kernel, value, reason):
     assert caught.value.reason == reason
     assert caught.value.argument == "x"
     assert caught.value.next_step
+
+
+def test_it_is_one_thing_that_is_shared_by_its_record(kernel):
+    assert copy.copy(kernel) is kernel
+    assert copy.deepcopy([kernel])[0] is kernel
+    with pytest.raises(UsageError, match="cannot be pickled") as caught:
+        pickle.dumps(kernel)
+    assert "record" in caught.value.next_step
+    assert str(inspect.signature(kernel)) == "(x)"
+
+
+def удвоить(икс):  # noqa: PLC2401 - the point is the script
+    return 2 * икс
+
+
+def test_names_in_other_scripts_and_words_of_the_header():
+    x = np.arange(5, dtype=np.float32)
+    kernel = llmkernel.synthesize(удвоить, "удвой это", inputs=[x], provider="library", device="cpu")
+    assert kernel.__name__ == "удвоить_cuda"
+    np.testing.assert_array_equal(kernel(икс=x), 2 * x)
+    max_kernel = llmkernel.synthesize(
+        lambda max: 2 * max,  # noqa: A006 - as NumPy calls it
+        "double",
+        inputs=[x],
+        provider="library",
+        device="cpu",
+    )
+    np.testing.assert_array_equal(max_kernel(max=x), 2 * x)
 
 
 def test_wrong_calls_are_explained(kernel):
