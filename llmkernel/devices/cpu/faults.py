@@ -185,6 +185,9 @@ class FaultReader:
                 launch = self._plan.launches[report.launch]
                 kernel = launch.kernel
                 details["launch_line"] = launch.line
+                if kind == "timeout":
+                    x, y, z = launch.grid
+                    details["blocks_done"], details["blocks"] = report.blocks_done, x * y * z
             if report.has_thread:
                 details["block"] = list(report.block)
                 details["thread"] = list(report.thread)

@@ -321,3 +321,13 @@ def test_resources_of_a_named_architecture_are_shown_without_a_gpu():
     assert report.outcome == "passed"
     assert report.compile["kernels"]["axpy"]["registers"] > 0
     assert "sm_80" in report.compile["arch"]
+
+
+def test_a_size_that_is_slow_to_emulate_is_not_the_kernels_fault():
+    slow = changed(
+        "z[i] = a * x[i] + y[i];",
+        "float s = a * x[i] + y[i]; for (volatile int k = 0; k < (N > 5000 ? 200000 : 1); k = k + 1) s += 0.0f; z[i] = s;",
+    )
+    report = judge(slow, inputs=axpy_inputs(200_000), timeout=2.0)
+    assert report.outcome == "inconclusive", report.headline
+    assert "takes too long" in report.headline
