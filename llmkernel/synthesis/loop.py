@@ -321,15 +321,31 @@ class Loop:
             if last is not None and last.report is not None
             else "no candidate was judged"
         )
-        outcome = last.report.outcome if last is not None and last.report is not None else "none"
+        outcome = last.report.outcome if last is not None and last.report is not None else ""
+        count = len(self.attempts)
+        ended = f", the last one ended `{outcome}`" if outcome else ""
         return NotAcceptedError(
-            f"No kernel for {self.problem.name}: {len(self.attempts)} attempt"
-            f"{'' if len(self.attempts) == 1 else 's'}, the last one ended `{outcome}`.",
+            f"No kernel for {self.problem.name}: {count or 'no'} attempt{'' if count == 1 else 's'}{ended}.",
             attempts=tuple(self.attempts),
             rule=reason,
             received=found,
-            next_step="Make the intent more precise, raise --attempts, or choose another --model; see the attempts above.",
+            next_step=self._next_step(outcome),
         )
+
+    def _next_step(self, outcome: str) -> str:
+        """Return what helps against the limit that ended it."""
+        if outcome == "inconclusive":
+            return "No other kernel will help: change the reference or its example inputs as the reason says."
+        limit, budget = self.options.total_seconds, self.options.budget_usd
+        if limit is not None and time.monotonic() - self._started > limit:
+            return "Give it more time (--timeout), or ask for something simpler."
+        if budget is not None and self.cost_usd is not None and self.cost_usd >= budget:
+            return "Raise the budget: c.LLMKernel.budget_usd."
+        if self.provider.is_offline:
+            return (
+                "Ask a model (--provider claude or codex, with a key), or write the kernel in a %%cuda cell."
+            )
+        return "Make the intent more precise, raise --attempts, or choose another --model; see the attempts above."
 
 
 def best_ratio(report: Report) -> float | None:

@@ -100,6 +100,26 @@ def test_the_budget_is_checked_before_a_request():
     assert "budget" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"attempts": 1}, "--attempts"),
+        ({"budget_usd": 0.5}, "budget_usd"),
+        ({"total_seconds": 1e-9}, "--timeout"),
+    ],
+)
+def test_the_next_step_is_about_the_limit_that_ended_it(options, advice):
+    error, _, _ = run([reply(WRONG), reply(OTHER_WRONG)], **options)
+    assert isinstance(error, NotAcceptedError)
+    assert advice in error.next_step
+
+
+def test_no_attempt_at_all_is_said_so():
+    error, provider, _ = run([reply(AXPY)], total_seconds=1e-9)
+    assert str(error).startswith("No kernel for axpy: no attempts.")
+    assert provider.requests == []
+
+
 def test_an_unknown_price_makes_the_sum_unknown():
     result, _, _ = run([reply(WRONG, cost=None), reply(AXPY)])
     assert result.cost_usd is None
