@@ -72,3 +72,35 @@ def test_one_number_that_never_changes_is_inconclusive():
     report = evaluate(three, lambda x: np.int64(3), [x], device="cpu", level="full")
     assert report.outcome == "inconclusive"
     assert "hardly depends" in report.headline
+
+
+MATMUL_HALF = """
+//! matmul(a: float16[M, K], b: float16[K, N]) -> c: float32[M, N]
+//! matmul<<<(ceil_div(N, 8), ceil_div(M, 8)), (8, 8)>>>(a, b, c, M, K, N)
+#include <cuda_fp16.h>
+__global__ void matmul(const __half* a, const __half* b, float* c, int M, int K, int N) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= M || j >= N) return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k) sum = KEEP(sum + __half2float(a[i * K + k]) * __half2float(b[k * N + j]));
+    c[i * N + j] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "outcome"),
+    [("", "passed"), ("__half2float(__float2half", "precision_downgraded")],
+    ids=["float32", "half"],
+)
+def test_half_inputs_do_not_forgive_half_accumulation_under_a_float32_contract(keep, outcome):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((20, 24), (24, 17)))
+    source = MATMUL_HALF.replace("KEEP(", keep + "(" if keep else "(")
+    source = source.replace("+ j]));", "+ j])));") if keep else source
+
+    def reference(a, b):
+        return a.astype(np.float32) @ b.astype(np.float32) if a.dtype == np.float16 else a @ b
+
+    report = evaluate(source, reference, [a, b], device="cpu", level="full")
+    assert report.outcome == outcome, report.headline
