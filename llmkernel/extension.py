@@ -12,9 +12,8 @@ from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
 from llmkernel.magics.kernels import KernelsMagics
 from llmkernel.magics.placement import CellPlacement
-from llmkernel.magics.session import register_session, running_number, unregister_session
+from llmkernel.magics.session import register_session, unregister_session
 from llmkernel.magics.usage import UsageMagics
-from llmkernel.providers.usage import LEDGER
 
 # Every magic in these is completed; a cell magic also has its place in the cell checked.
 MAGICS = (CudaFromMagics, CudaMagics, KernelsMagics, AskMagics, UsageMagics)
@@ -38,7 +37,6 @@ def load(ipython: Any) -> None:
     matcher = MagicMatcher(ipython, cell_magics, line_magics)
     ipython.Completer.custom_matchers.append(matcher)
     register_session(ipython)
-    LEDGER.locate = lambda: f"[{running_number(ipython)}]"
     setattr(ipython, _ATTRIBUTE, (transformers, matcher))
 
 
@@ -57,7 +55,6 @@ def unload(ipython: Any) -> None:
                 ipython.magics_manager.magics[kind].pop(name, None)
         instance = ipython.magics_manager.registry.pop(magics.__name__, None)
         _discard(ipython.configurables, instance)
-    LEDGER.locate = str
     unregister_session(ipython)
     unregister_config(ipython)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from llmkernel.synthesis.generated_kernel import GeneratedKernel
 
 _MAX_REPORT = 12_000
+_WORDS = ("a", "A", "I")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -71,10 +72,10 @@ def gather(ipython: Any, options: AskOptions) -> AskContext:
 def unsent_names(ipython: Any, options: AskOptions) -> list[str]:
     """Return arrays and functions of the notebook that the question names and that are not sent."""
     known = set(user_names(ipython.user_ns, lambda value: is_array(value) or is_reference(value)))
-    sent = {name.partition(".")[0] for name in (*options.context, options.kernel or "")}
-    # A word in a sentence is not a name, but a name in backticks or one that is no word may be meant.
-    words = _NAME.findall(options.question)
-    return [name for name in dict.fromkeys(words) if name in known - sent][:4]
+    known -= {name.partition(".")[0] for name in (*options.context, options.kernel or "")}
+    # In a sentence these are words, whatever the notebook calls so; in backticks they are names.
+    known -= {word for word in _WORDS if f"`{word}`" not in options.question}
+    return [name for name in dict.fromkeys(_NAME.findall(options.question)) if name in known][:4]
 
 
 def _cells(session: Session, count: int, failed: RunCell | None) -> list[Section]:

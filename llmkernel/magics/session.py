@@ -50,7 +50,7 @@ class Session:
         self.cells: deque[RunCell] = deque(maxlen=_KEPT_CELLS)
         self.failed: RunCell | None = None
         # The cell that loads the extension is told of when it ends.
-        for number, text in enumerate(shell.history_manager.input_hist_raw[: running_number(shell)]):
+        for number, text in enumerate(shell.history_manager.input_hist_raw[:-1]):
             if text.strip() and not _ASKS.match(text):
                 self.cells.append(RunCell(number, text))
 
@@ -78,12 +78,6 @@ class Session:
         for i, cell in enumerate(self.cells):
             if cell is failed:
                 self.cells[i] = RunCell(cell.number, cell.text)
-
-
-def running_number(shell: Any) -> int:
-    """Return the execution count of the cell that runs now."""
-    # `execution_count` is raised before a cell runs or after it, by the version of IPython.
-    return max(len(shell.history_manager.input_hist_raw) - 1, 0)
 
 
 _ATTRIBUTE = "_llmkernel_session"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -49,6 +50,16 @@ class UsageEntry:
         )
 
 
+def running_cell() -> str:
+    """Return the number of the cell that runs now, as ``[5]``; empty outside of IPython, which is not imported for it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None:
+        return ""
+    # The last one is the cell itself; `execution_count` is raised before or after it, by the version of IPython.
+    return f"[{len(shell.history_manager.input_hist_raw) - 1}]"
+
+
 class UsageLedger:
     """The requests of one process, in order.
 
@@ -56,12 +67,12 @@ class UsageLedger:
     ----------
     entries : list of UsageEntry
     locate : callable
-        Names the cell that runs now; the notebook's extension sets it.
+        Names the cell that runs now.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, locate: Callable[[], str] | None = None) -> None:
         self.entries: list[UsageEntry] = []
-        self.locate: Callable[[], str] = str
+        self.locate = locate or running_cell
 
     @property
     def spent_usd(self) -> float:

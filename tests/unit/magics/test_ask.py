@@ -88,6 +88,11 @@ def test_names_that_the_question_means_are_told(asking):
     asking("why is x nan when norm(n) is fine?")
 
     assert "`--context x,norm`" in asking.shown
+    asking.shell.push({"a": np.ones(3)})
+    asking("is there a way?")
+    assert "--context" not in asking.shown
+    asking("is `a` right?")
+    assert "`--context a`" in asking.shown
 
 
 @pytest.mark.parametrize("name", ["nothing", "np.nothing", "broken.size"])
@@ -348,7 +353,8 @@ def test_offline_nothing_is_asked(shell, capsys):
     assert "no provider is configured" in capsys.readouterr().out
 
 
-def test_the_ledger_knows_cell_and_price(asking, ledger):
+def test_the_ledger_knows_cell_and_price(asking, ledger, monkeypatch):
+    monkeypatch.setattr("IPython.get_ipython", lambda: asking.shell)
     asking.server.queue(reply("So.", model="claude-opus-5-5"))
     asking.run("x = 1")
     asking.run("%ask why?")

@@ -20,9 +20,7 @@ def drain(ledger, request=REQUEST, **options):
 
 @pytest.fixture
 def ledger():
-    ledger = UsageLedger()
-    ledger.locate = lambda: "[7]"
-    return ledger
+    return UsageLedger(locate=lambda: "[7]")
 
 
 def test_a_reply_is_entered_with_its_price(claude_wire, ledger):
