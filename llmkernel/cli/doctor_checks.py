@@ -167,6 +167,7 @@ def check_devices(answer: Mapping[str, Any]) -> tuple[list[Finding], list[str]]:
             findings.append(Finding(f"device {name}", "ok", versions or "usable"))
         else:
             what, _, step = device["reason"].partition(": ")
+            step = step[:1].upper() + step[1:]
             findings.append(Finding(f"device {name}", "optional" if usable else "problem", what, step))
     return findings, usable
 

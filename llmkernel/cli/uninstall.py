@@ -46,7 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
         shutil.rmtree(found[0])
     except OSError as error:
         raise ConfigurationError(
-            "The kernelspec cannot be removed.", received=f"{found[0]}: {error.strerror or error}"
+            "The kernelspec cannot be removed.",
+            received=f"{found[0]}: {error.strerror or error}",
+            next_step="Remove that folder yourself, with the rights that it needs.",
         ) from error
     print(f"Removed the Jupyter kernel {name} from {found[0]}")
     return 0

@@ -107,7 +107,9 @@ def _bind(
         bound = inspect.Signature(list(parameters.values())).bind(*positional, **named)
     except TypeError as error:
         raise ReferenceProblem(
-            f"{name} does not take these inputs: {error}.", rule=_call_form(name, parameters)
+            f"{name} does not take these inputs: {error}.",
+            rule=_call_form(name, parameters),
+            next_step="Write --inputs as the arguments of one call.",
         ) from None
     flat: dict[str, Any] = {}
     for key, value in bound.arguments.items():
@@ -129,6 +131,7 @@ def _parse_call(words: str) -> ast.Call:
         "--inputs is not a list of arguments.",
         rule='It is what stands between the parentheses of an example call: "x, w=weights[:64], eps=1e-6".',
         received=shown(words),
+        next_step='Quote the whole list: --inputs "x, y".',
     )
     try:
         call = ast.parse(f"f({words}\n)", mode="eval").body
@@ -151,6 +154,7 @@ def _value(namespace: Namespace, node: ast.expr) -> Any:
         raise ReferenceProblem(
             f"--inputs: {_source(node)} cannot be evaluated.",
             received=shown(f"{type(error).__name__}: {error}"),
+            next_step="Evaluate it in a cell of its own and correct it.",
         ) from error
 
 

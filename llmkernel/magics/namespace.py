@@ -104,5 +104,7 @@ def _attribute(value: Any, owner: str, name: str, role: str) -> Any:
         ) from None
     except Exception as error:
         raise ReferenceProblem(
-            f"{owner}.{name} cannot be read.", received=shown(f"{type(error).__name__}: {error}")
+            f"{owner}.{name} cannot be read.",
+            received=shown(f"{type(error).__name__}: {error}"),
+            next_step="Read it in a cell of its own and correct what it raises.",
         ) from error

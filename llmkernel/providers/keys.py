@@ -77,7 +77,9 @@ def _from_file(provider: str) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}.") from None
+        raise ConfigurationError(
+            f"{path} cannot be read: {error}.", next_step="Make it readable for you, or remove it."
+        ) from None
     if os.name == "posix" and path.stat().st_mode & 0o077:
         warnings.warn(f"{path} can be read by other users. Run: chmod 600 '{path}'", stacklevel=4)
     try:
@@ -90,5 +92,9 @@ def _from_file(provider: str) -> str:
             next_step="Correct that line.",
         ) from None
     if not isinstance(value, str):
-        raise ConfigurationError(f"{path}: the key of `{provider}` must be a string.")
+        raise ConfigurationError(
+            f"{path}: the key of `{provider}` must be a string.",
+            rule='One `provider = "key"` a line.',
+            next_step="Write it between quotation marks.",
+        )
     return value.strip()

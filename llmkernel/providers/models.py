@@ -163,7 +163,9 @@ def _load(path: Path | None, _stamp: int) -> ModelTable:
             f"{path} is not valid TOML: {what}.", next_step="Correct that line."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}.") from None
+        raise ConfigurationError(
+            f"{path} cannot be read: {error}.", next_step="Make it readable for you, or remove it."
+        ) from None
     _check(user, path, text)
     return _table(_merge(data, user), str(path), text)
 
@@ -207,7 +209,10 @@ def _check(data: Mapping[str, Any], path: Path, text: str) -> None:
         line = next((n for n, row in enumerate(text.splitlines(), 1) if key in row), 1)
         received = None if value is None else repr(value)
         raise ConfigurationError(
-            f"{path}, line {line}: `{key}` cannot be used.", rule=rule, received=received
+            f"{path}, line {line}: `{key}` cannot be used.",
+            rule=rule,
+            received=received,
+            next_step="Correct or remove that line.",
         )
 
     def check(table: object, types: Mapping[str, tuple[type, ...]], name: str) -> None:
@@ -244,10 +249,14 @@ def _table(data: Mapping[str, Any], origin: str, text: str) -> ModelTable:
         price = values.pop("price", None)
         line = next((n for n, row in enumerate(text.splitlines(), 1) if name in row), 1)
         if "provider" not in values:
-            raise ConfigurationError(f"{origin}, line {line}: model `{name}` needs `provider`.")
+            raise ConfigurationError(
+                f"{origin}, line {line}: model `{name}` needs `provider`.",
+                next_step='Add a line such as provider = "claude".',
+            )
         if price is not None and not {"input", "output"} <= price.keys():
             raise ConfigurationError(
-                f"{origin}, line {line}: the price of `{name}` needs `input` and `output`."
+                f"{origin}, line {line}: the price of `{name}` needs `input` and `output`.",
+                next_step="Add both, or remove the price.",
             )
         values["efforts"] = tuple(values.get("efforts", ()))
         models[name] = Model(id=name, price=Price(**price) if price else None, **values)

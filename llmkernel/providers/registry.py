@@ -134,6 +134,7 @@ def _load(name: str) -> type[Provider]:
             f"The provider `{name}` is not a Provider.",
             rule="A subclass of llmkernel.providers.base.Provider.",
             received=point.value,
+            next_step="Correct or uninstall the package that registers it.",
         )
     return loaded
 

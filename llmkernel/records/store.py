@@ -194,6 +194,7 @@ class RecordStore:
                 f"{record.name}: the record holds something that JSON cannot.",
                 rule="environment, report, domain and usage are JSON data",
                 received=str(error),
+                next_step="Report it: whatever was accepted here should be storable.",
             ) from error
         if is_verified_here:
             self.ledger.add(record, record.environment)

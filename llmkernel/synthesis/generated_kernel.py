@@ -204,13 +204,15 @@ def domain_of(problem: Problem, device: str) -> VerifiedDomain:
     """Return what a kernel of this problem is verified for."""
     arguments = tuple(
         VerifiedArgument(
-            name=spec.name,
+            name=name,  # the user's own word; a header may call it otherwise
             kind=kind_of(value),  # type: ignore[arg-type]
             dtype=spec.dtype,
             rank=len(value.shape) if is_array(value) else 0,
             is_on_gpu=is_array(value) and is_on_gpu(value),
         )
-        for spec, value in zip(problem.signature.inputs, problem.inputs, strict=True)
+        for name, spec, value in zip(
+            problem.reference.parameters, problem.signature.inputs, problem.inputs, strict=True
+        )
     )
     contract = problem.contract
     return VerifiedDomain(

@@ -31,7 +31,7 @@ class ThreadOrder(Check):
             if other.fault is not None:
                 return Finding(
                     outcome_of_fault(other.fault),
-                    f"{other.fault.message.rstrip('.')} in {order} thread order, at {draw.workload.label()}.",
+                    f"{other.fault.message.rstrip('.')}. Where: {order} thread order, {draw.workload.label()}.",
                     {**draw.where(), "order": order, "kind": other.fault.kind, **other.fault.details},
                 )
             payloads = dict(zip(draw.plan.results, other.results, strict=True)) | other.finals

@@ -83,6 +83,8 @@ def test_names_in_other_scripts_and_words_of_the_header():
     kernel = llmkernel.synthesize(удвоить, "удвой это", inputs=[x], provider="library", device="cpu")
     assert kernel.__name__ == "удвоить_cuda"
     np.testing.assert_array_equal(kernel(икс=x), 2 * x)
+    with pytest.raises(BindingError, match="икс"):
+        kernel(x.astype(np.float64))
     max_kernel = llmkernel.synthesize(
         lambda max: 2 * max,  # noqa: A006 - as NumPy calls it
         "double",
