@@ -113,7 +113,7 @@ def test_one_usable_device_is_enough():
 
     assert usable == ["cpu"]
     assert [(f.name, f.verdict, f.next_step) for f in findings] == [
-        ("device cuda", "optional", "install one."),
+        ("device cuda", "optional", "Install one."),
         ("device cpu", "ok", ""),
     ]
     answer["found"]["cpu"]["reason"] = "No compiler was found: install one."
