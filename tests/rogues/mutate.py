@@ -1,7 +1,8 @@
 """Mechanical mutants of the honest kernels: `python -m tests.rogues.mutate [--device cpu] [--only WORD] [--json FILE]`.
 
-Each mutant is one small change of one place. A mutant that passes is a survivor: either the change means nothing (then
-`EQUIVALENT` says why) or the judge has a hole. The exit status is 0 where every survivor is explained.
+Each mutant is one small change of one place. A mutant that passes is a survivor, and `unseen_mutants.tsv` says why: the
+change means nothing (these do not count), or, where the reason begins with ``cpu:``, that device cannot see it (these
+count as missed). The exit status is 0 where every survivor is explained.
 """
 
 from __future__ import annotations
@@ -102,8 +103,14 @@ def _atomic(line):
 OPERATORS = {f.__name__[1:]: f for f in (
     _barrier, _index, _comparison, _grid, _tail, _constant, _maximum, _accumulator, _sign, _atomic)}  # fmt: skip
 
-# (kernel, operator, changed line without indentation) -> why nothing can be told.
-EQUIVALENT: dict[tuple[str, str, str], str] = {}
+_UNSEEN = Path(__file__).with_name("unseen_mutants.tsv")
+
+
+def unseen(device: str) -> dict[tuple[str, str, str], str]:
+    """Return why mutants cannot be seen on a device, by kernel, operator and changed line."""
+    rows = [line.split("\t") for line in _UNSEEN.read_text(encoding="utf-8").splitlines()[1:]]
+    found = {(kernel, operator, text): reason for kernel, operator, text, reason in rows}
+    return {k: v for k, v in found.items() if device == "cpu" or not v.startswith("cpu:")}
 
 
 def mutants(case: gallery.Case):
@@ -127,12 +134,13 @@ def run(device: str, only: str, part: tuple[int, int], on_result=print) -> list[
     """Judge the mutants; `part` (k, n) takes every n-th, beginning with the k-th."""
     cases, problems = gallery.load_gallery(gallery.default_directory(), device)
     every = [(c, m) for c in cases if c.is_honest and not c.skipped and only in c.name for m in mutants(c)]
+    reasons = unseen(device)
     out = []
     for case, mutant in every[part[0] :: part[1]]:
         reference, inputs = problems[case.problem]
         started = time.perf_counter()
         report = evaluate(mutant.source, reference, inputs(), device=device, level="full", timeout=2.0)
-        reason = EQUIVALENT.get((mutant.kernel, mutant.operator, mutant.text), "")
+        reason = reasons.get((mutant.kernel, mutant.operator, mutant.text), "")
         out.append(
             {
                 "kernel": mutant.kernel,
@@ -142,7 +150,7 @@ def run(device: str, only: str, part: tuple[int, int], on_result=print) -> list[
                 "outcome": report.outcome,
                 "headline": report.headline[:200],
                 "seconds": round(time.perf_counter() - started, 2),
-                "equivalent": reason if report.outcome == "passed" else "",
+                "reason": reason if report.outcome == "passed" else "",
             }
         )
         if report.outcome == "passed":
@@ -164,18 +172,20 @@ def main() -> int:
     device = choose_device(arguments.device)
     results = run(device, arguments.only, (int(first), int(step or 1)))
     survivors = [r for r in results if r["outcome"] == "passed"]
-    open_ = [r for r in survivors if not r["equivalent"]]
+    unexplained = [r for r in survivors if not r["reason"]]
+    idle = [r for r in survivors if r["reason"] and not r["reason"].startswith("cpu:")]
     refused = [r for r in results if r["outcome"] in ("not_compiled", "rejected")]
-    counted = len(results) - len(refused) - (len(survivors) - len(open_))
-    caught = counted - len(open_)
-    share = 100.0 * caught / counted if counted else 100.0
+    counted = len(results) - len(refused) - len(idle)
+    missed = len(survivors) - len(idle)
+    share = 100.0 * (counted - missed) / counted if counted else 100.0
+    seconds = sum(r["seconds"] for r in results)
     print(
-        f"mutants on {device}: {caught} of {counted} caught ({share:.1f} %); {len(survivors) - len(open_)} change "
-        f"nothing, {len(refused)} do not compile; {sum(r['seconds'] for r in results):.0f} s"
+        f"mutants on {device}: {counted - missed} of {counted} caught ({share:.1f} %); {missed} missed, of these "
+        f"{len(unexplained)} unexplained; {len(idle)} change nothing, {len(refused)} do not compile; {seconds:.0f} s"
     )
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(results, indent=1) + "\n")
-    return 1 if open_ else 0
+    return 1 if unexplained else 0
 
 
 if __name__ == "__main__":
