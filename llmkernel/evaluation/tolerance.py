@@ -319,7 +319,7 @@ def special_mismatch(
             near = is_finite & (magnitude > lowest) & (magnitude < highest) & ~np.isnan(mine[block])
             if is_sum or dtype.kind == "c":
                 near |= is_finite & ~np.isfinite(expected) & ~np.isfinite(mine[block])
-        at = np.argwhere(wrong & ~near)
+        at = np.argwhere(wrong & ~near & ~np.asarray(fused))
         return np.asarray((at[:, 0] + block[0].start) * columns + at[:, 1] + block[1].start)
 
     found = map_blocks(look, *right.shape)

@@ -85,7 +85,7 @@ def test_a_torch_kernel_runs_on_the_callers_stream():
     np.testing.assert_allclose(z.cpu().numpy(), torch.softmax(y, -1).cpu().numpy(), rtol=1e-5, atol=1e-7)
 
 
-READS_BEYOND = cases.changed("z[i] = a", "volatile float next = x[i + 1]; (void)next; z[i] = a")
+READS_BEYOND = cases.changed("z[i] = a", "*(volatile const float*)&x[i + 1]; z[i] = a")
 NO_BARRIER = cases.changed("        __syncthreads();\n    }\n    if", "    }\n    if", ROW_SUM)
 
 
@@ -95,7 +95,7 @@ NO_BARRIER = cases.changed("        __syncthreads();\n    }\n    if", "    }\n  
         ("memcheck", READS_BEYOND, axpy, axpy_inputs(1024), "out_of_bounds"),
         (
             "initcheck",
-            cases.changed("z[i] = a", "volatile float old = z[i]; (void)old; z[i] = a"),
+            cases.changed("z[i] = a", "*(volatile float*)&z[i]; z[i] = a"),
             axpy,
             axpy_inputs(),
             "uninitialised_read",

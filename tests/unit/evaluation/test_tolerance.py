@@ -128,3 +128,8 @@ def test_empty_results_of_any_shape_agree(shape):
     empty = np.zeros(shape, np.float32)
     assert special_mismatch(empty, empty.astype(np.float64), empty).size == 0
     assert judge(empty, empty.astype(np.float64)).bad_count == 0
+
+
+def test_a_fused_product_in_float64_need_not_overflow_as_the_reference_does():
+    oracle = np.array([-np.inf, -np.inf])
+    assert special_mismatch(np.array([-1.2e308, -1.0]), oracle, oracle).tolist() == [1]
