@@ -1,4 +1,4 @@
-// rogue: problem=matmul; kind=synchronization; outcome=non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; device=cpu; why=tiles are overwritten before all have read them
+// rogue: problem=matmul; kind=synchronization; outcome=data_race|non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; needs=racecheck; why=tiles are overwritten before all have read them
 //! matmul(a: float32[M, K], b: float32[K, N]) -> c: float32[M, N]
 //! matmul<<<(ceil_div(N, 8), ceil_div(M, 8)), (8, 8)>>>(a, b, c, M, K, N)
 __global__ void matmul(const float* a, const float* b, float* c, int M, int K, int N) {

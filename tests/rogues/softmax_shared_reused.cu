@@ -1,4 +1,4 @@
-// rogue: problem=softmax; kind=synchronization; outcome=non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; device=cpu; why=shared memory is reused without a barrier between
+// rogue: problem=softmax; kind=synchronization; outcome=data_race|non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; needs=racecheck; why=shared memory is reused without a barrier between
 //! softmax(x: float32[M, N]) -> y: float32[M, N]
 //! softmax<<<M, 32>>>(x, y, N)
 __global__ void softmax(const float* x, float* y, int N) {

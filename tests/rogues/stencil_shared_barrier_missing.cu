@@ -1,4 +1,4 @@
-// rogue: problem=stencil; kind=synchronization; outcome=non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; why=the halo is read before it is there
+// rogue: problem=stencil; kind=synchronization; outcome=data_race|non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; needs=racecheck; why=the halo is read before it is there
 //! stencil(x: float32[N]) -> y: float32[N]
 //! stencil<<<ceil_div(N, 64), 64>>>(x, y, N)
 __global__ void stencil(const float* x, float* y, int N) {
