@@ -16,6 +16,8 @@ from llmkernel.devices.cuda.launcher import PreparedPlan, buffer_bytes
 from llmkernel.devices.plan import plan_from_dict
 
 MARK = "llmkernel-buffer"
+# Small allocations come out of one piece of memory, side by side.
+_SPACER_BYTES = 256 << 10
 
 
 def main(folder: Path) -> None:
@@ -27,16 +29,20 @@ def main(folder: Path) -> None:
     device.warm_up()
     driver = device.driver
     functions = compiler.load_fresh(driver, compiled.binary).functions
-    addresses = []
+    addresses, spacers = [], []
     for buffer in plan.buffers:
         address = driver.allocate(max(1, buffer_bytes(buffer)))
         addresses.append(address)
+        spacers.append(driver.allocate(_SPACER_BYTES))
         print(f"{MARK} {buffer.name} {address} {buffer_bytes(buffer)}", flush=True)  # noqa: T201 - read by the parent
         if buffer.role in ("input", "inout"):
             payload = (folder / f"{buffer.name}.bin").read_bytes()
             if payload:
                 driver.call("cuMemcpyHtoDAsync_v2", address, payload, len(payload), None)
                 driver.call("cuCtxSynchronize")  # `payload` is let go of in the next turn
+    # Freed only now: what lies between two arrays then belongs to nobody.
+    for spacer in spacers:
+        driver.call("cuMemFree_v2", spacer)
     PreparedPlan(driver, functions, plan, device.limits()).launch(addresses, 0)
     driver.call("cuCtxSynchronize")
 
