@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--commit", default="", help="what is measured, where the source tree does not know it itself"
     )
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="begin no further operator after this time"
+    )
     parser.add_argument("--only", default="", help="operators whose name contains this word")
 
 

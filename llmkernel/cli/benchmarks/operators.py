@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -98,8 +99,12 @@ def operators(device: str, arguments: argparse.Namespace) -> list[dict[str, Any]
         return []
     import torch
 
-    rows = []
+    rows: list[dict[str, Any]] = []
+    began = time.monotonic()
     for operator in OPERATORS:
+        if arguments.seconds and time.monotonic() - began > arguments.seconds:
+            rows.append({"operator": operator.name, "workload": operator.workload, "outcome": "not run"})
+            continue
         if arguments.only and arguments.only not in operator.name:
             continue
         row: dict[str, Any] = {"operator": operator.name, "workload": operator.workload}
