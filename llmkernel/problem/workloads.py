@@ -21,6 +21,7 @@ OFF_TILE = (127, 129, 33, 1023)
 LARGEST_DERIVED_ELEMENTS = 1 << 21
 # Beyond 2^16, where 16-bit indices wrap and grids of one block a row along y end.
 LONG_AXIS = 70001
+_SECRET_ELEMENTS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,22 @@ def full_workloads(problem: Problem) -> list[Workload]:
             Workload(small, "normal", new_seed(), varies_scalars=True, are_small_scalars_far=far)
             for far in (False, True)
         ]
+    draws += [Workload(s, "normal", new_seed()) for s in secret_sizes(problem)]
     draws += [Workload(s, "normal", new_seed(), is_long=True) for s in long_sizes(problem)]
     return draws
+
+
+def secret_sizes(problem: Problem) -> list[dict[str, int]]:
+    """Return two choices of sizes that nobody knows beforehand: every other one could be recognised by a kernel."""
+    if not problem.sizes:
+        return []
+    rng = np.random.default_rng(new_seed())
+    largest = _SECRET_ELEMENTS ** (1.0 / len(problem.sizes))
+    out = []
+    for _ in range(2):
+        drawn = np.exp(rng.uniform(np.log(2.0), np.log(max(3.0, largest)), len(problem.sizes)))
+        out.append({s: int(n) for s, n in zip(problem.sizes, drawn, strict=True)})
+    return [s for s in out if _elements(problem, s) <= LARGEST_DERIVED_ELEMENTS]
 
 
 def at_own_sizes(problem: Problem, workload: Workload) -> Workload | None:

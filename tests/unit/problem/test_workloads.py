@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from llmkernel.problem.families import FAMILIES, float_array, integer_array, scalar_value
 from llmkernel.problem.problem import make_problem
 from llmkernel.problem.reference import make_reference
-from llmkernel.problem.workloads import draw_inputs, full_workloads, quick_workloads
+from llmkernel.problem.workloads import draw_inputs, full_workloads, quick_workloads, secret_sizes
 
 X = np.ones((64, 48), np.float32)
 
@@ -78,3 +78,11 @@ def test_a_varied_scalar_differs_and_keeps_its_type(seed, value):
     other = scalar_value(np.random.default_rng(seed), value, is_size=False)
     assert type(other) is type(value)
     assert other != value
+
+
+def test_some_sizes_are_drawn_anew_for_every_verification():
+    problem = problem_of(lambda x: x * 2, X)
+    drawn = [{tuple(s.values()) for s in secret_sizes(problem)} for _ in range(4)]
+    assert len(set().union(*drawn)) > 2
+    assert all(2 <= n <= 1 << 15 for sizes in drawn for s in sizes for n in s)
+    assert secret_sizes(problem_of(lambda x: x * 2, np.ones(()))) == []
