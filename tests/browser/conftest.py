@@ -18,7 +18,7 @@ from tests.browser.server import JupyterServer
 from tests.kernel.conftest import kernel_environment, run_cli
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.ipynb"
-SHOWN = ("launcher", "quickstart-working", "quickstart-report", "quickstart-dark", "cell-stopped")
+SHOWN = ("launcher", "quickstart-working", "quickstart-dark", "cell-waiting", "cell-stopped")
 MAX_PICTURE_BYTES = 150_000
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "PYTHONPATH")
 _FLAGS = (
@@ -47,6 +47,11 @@ class Jupyter:
         """Return a server that keeps its settings in a folder called `state`."""
         environment = {**self.environment, **(variables or {})}
         return JupyterServer(application, self.notebooks, self.folder / state, environment)
+
+    def uninstall(self, name: str) -> None:
+        """Take a test's own kernel out of the launcher again."""
+        done = run_cli("uninstall", "--prefix", str(self.folder / "prefix"), "--name", name)
+        assert done.returncode == 0, done.stderr
 
 
 @dataclass

@@ -46,6 +46,7 @@ def answering(jupyter, monkeypatch):
         }
         (jupyter.notebooks / "asked.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
         yield wire
+        jupyter.uninstall("answering")
 
 
 def test_a_correction_streams_in_and_stands_below(answering, lab, visit):

@@ -24,7 +24,7 @@ def fresh(jupyter):
 
 def test_a_fresh_server_shows_the_output_without_running_also_in_the_dark(quickstart, fresh, visit):
     before = counts(quickstart.path)
-    with visit() as notebook:
+    with visit(height=760) as notebook:
         notebook.goto(fresh.url("lab/tree/quickstart.ipynb"))
 
         assert notebook.report.is_visible()

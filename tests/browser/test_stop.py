@@ -58,6 +58,7 @@ def asking(jupyter, monkeypatch):
         }
         (jupyter.notebooks / "stopped.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
         yield wire
+        jupyter.uninstall("asking")
 
 
 def test_the_stop_button_ends_a_wait_and_the_next_cell_works(asking, lab, visit):
