@@ -20,7 +20,7 @@ from llmkernel.evaluation.state import check_state
 from llmkernel.evaluation.tools import chosen_tools
 from llmkernel.evaluation.worker.client import WorkerLostError
 from llmkernel.problem.arrays import describe, is_array
-from llmkernel.problem.dtypes import dtype_name
+from llmkernel.problem.dtypes import DTYPES, dtype_name
 from llmkernel.problem.problem import Problem, make_problem
 from llmkernel.problem.reference import make_reference
 from llmkernel.problem.signature import ArraySpec, Signature
@@ -376,7 +376,9 @@ def _tolerance(problem: Problem, judge: Judge, worst: dict[str, float]) -> dict[
     if problem.tolerance is not None:
         reason = f"The user set the relative tolerance to {problem.tolerance:g}."
         policy = "user"
-    elif not worst:
+    elif all(
+        spec.dtype in DTYPES and DTYPES[spec.dtype].kind not in "fc" for spec in problem.signature.outputs
+    ):
         policy, reason = "exact", "Integers and booleans must agree exactly."
     else:
         policy = "derived"

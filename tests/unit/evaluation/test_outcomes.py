@@ -224,6 +224,12 @@ def test_quick_says_that_it_was_quick():
     assert any("no further value families" in n for n in report.not_checked)
 
 
+def test_the_tolerance_of_floats_is_said_where_none_was_compared():
+    report = judge(changed("if (i < N)", "if (i < N - 1)"))
+    assert report.outcome == "not_written"
+    assert report.tolerance["policy"] == "derived"
+
+
 def test_a_widened_tolerance_is_said():
     report = judge(changed("+ y[i]", "+ 0.9999f * y[i]"), tolerance=1e-2)
     assert report.outcome == "passed"
