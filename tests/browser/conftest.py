@@ -149,8 +149,8 @@ def visit(browser: Any, pictures: Path) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="package")
-def lab(jupyter: Jupyter) -> Iterator[JupyterServer]:
-    """A JupyterLab."""
+def lab(browser: Any, jupyter: Jupyter) -> Iterator[JupyterServer]:
+    """A JupyterLab; not started where there is no browser for it."""
     with jupyter.server("jupyterlab", "lab") as server:
         yield server
 
