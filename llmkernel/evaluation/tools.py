@@ -84,4 +84,6 @@ def explained_fault(
     if finding is None:
         return fault
     details = {**fault.details, **finding.evidence}
+    if "__shared__" in finding.summary:
+        details["is_shared_memory"] = True
     return Fault(fault.kind, f"{fault.message.rstrip('.')}; {finding.summary}", fault.kernel, details)

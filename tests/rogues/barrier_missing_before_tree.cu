@@ -1,4 +1,4 @@
-// rogue: problem=row_sum; kind=synchronization; outcome=data_race|non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; needs=racecheck; why=no barrier before the tree
+// rogue: problem=row_sum; kind=synchronization; outcome=data_race|non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; cuda=data_race|wrong_value|non_deterministic|non_finite; needs=racecheck; why=no barrier before the tree
 //! row_sum(x: float32[M, N]) -> y: float32[M]
 //! row_sum<<<M, 64>>>(x, y, N)
 __global__ void row_sum(const float* x, float* y, int N) {

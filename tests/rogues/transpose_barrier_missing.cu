@@ -1,4 +1,4 @@
-// rogue: problem=transpose; kind=synchronization; outcome=data_race|non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; needs=racecheck; why=the tile is read before it is whole
+// rogue: problem=transpose; kind=synchronization; outcome=data_race|non_deterministic|wrong_value; cpu=data_race|wrong_value|non_deterministic; cuda=data_race|wrong_value|non_deterministic|non_finite; needs=racecheck; why=the tile is read before it is whole
 //! transpose(x: float32[M, N]) -> y: float32[N, M]
 //! transpose<<<(ceil_div(N, 8), ceil_div(M, 8)), (8, 8)>>>(x, y, M, N)
 __global__ void transpose(const float* x, float* y, int M, int N) {

@@ -29,7 +29,9 @@ _OUTCOMES = {
 
 def outcome_of_fault(fault: Fault) -> str:
     """Return the outcome of a fault; an illegal address beside a known array is out of its bounds."""
-    if fault.kind == "illegal_address" and fault.details.get("argument"):
+    if fault.kind == "illegal_address" and (
+        fault.details.get("argument") or fault.details.get("is_shared_memory")
+    ):
         return "out_of_bounds"
     if is_slow_emulation(fault):
         return "inconclusive"
