@@ -74,6 +74,13 @@ class LLMKernel(Configurable):  # type: ignore[misc]
         help="""Send no further request once the notebook's requests have cost this much since the kernel
         started, in US dollars, where prices are known. None: no limit.""",
     ).tag(config=True)
+    token_budget = Int(
+        None,
+        allow_none=True,
+        min=1,
+        help="""Stop a cell once its attempts have taken this many tokens, input and output together.
+        None: no limit.""",
+    ).tag(config=True)
     conversation_tokens = Int(
         20_000,
         min=0,

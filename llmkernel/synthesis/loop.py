@@ -57,6 +57,8 @@ class LoopOptions:
         Wall-clock limit of the whole loop.
     budget_usd : float or None
         Of this loop, checked before a request.
+    token_budget : int or None
+        Tokens of all attempts, input and output; checked before a request.
     notebook_budget_usd : float or None
         Of the whole session (`llmkernel.providers.usage`), checked before a request.
     arch : str or None
@@ -74,6 +76,7 @@ class LoopOptions:
     total_seconds: float | None = None
     budget_usd: float | None = None
     notebook_budget_usd: float | None = None
+    token_budget: int | None = None
     arch: str | None = None
     baselines: dict[str, Callable[..., Any]] = field(default_factory=dict)
     checks: Sequence[str] = ()
@@ -312,6 +315,9 @@ class Loop:
         budget = self.options.budget_usd
         if budget is not None and self.cost_usd is not None and self.attempts and self.cost_usd >= budget:
             return f"The budget of ${budget:g} was reached."
+        tokens = self.usage.input_tokens + self.usage.output_tokens
+        if self.options.token_budget is not None and tokens >= self.options.token_budget:
+            return f"The budget of {self.options.token_budget} tokens was reached: {tokens} were taken."
         return ""
 
     def _not_accepted(self, reason: str) -> NotAcceptedError:

@@ -132,6 +132,7 @@ def synthesize(
         total_seconds=timeout,
         budget_usd=budget_usd,
         notebook_budget_usd=getattr(config, "notebook_budget_usd", None),
+        token_budget=getattr(config, "token_budget", None),
         arch=arch,
         baselines=dict(baselines or {}),
         checks=checks,

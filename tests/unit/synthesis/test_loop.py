@@ -120,6 +120,13 @@ def test_no_attempt_at_all_is_said_so():
     assert provider.requests == []
 
 
+def test_the_budget_of_tokens_is_checked_before_a_request():
+    error, provider, _ = run([reply(WRONG), reply(AXPY)], token_budget=15)
+    assert isinstance(error, NotAcceptedError)
+    assert len(provider.requests) == 1
+    assert "15 tokens" in str(error)
+
+
 def test_an_unknown_price_makes_the_sum_unknown():
     result, _, _ = run([reply(WRONG, cost=None), reply(AXPY)])
     assert result.cost_usd is None
