@@ -7,6 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test asserts a duration, also not through Hypothesis: machines are busy.
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
 
 pytest_plugins = ["tests.wire.fixtures"]
 
