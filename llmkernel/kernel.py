@@ -12,7 +12,7 @@ from llmkernel import __version__
 from llmkernel.config import LLMKernel
 
 KERNEL_NAME = "llm-cuda"
-DISPLAY_NAME = "LLM-CUDA (Python)"
+DISPLAY_NAME = "LLM-CUDA"
 
 _BANNER = f"""LLM-CUDA {__version__}: Python with CUDA kernels that are proved against your own reference.
 %%cuda_from? explains how to ask for one.

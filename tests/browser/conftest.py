@@ -161,7 +161,7 @@ def quickstart(lab: JupyterServer, jupyter: Jupyter, visit: Callable[..., Any]) 
     with visit() as notebook:
         page = notebook.page
         page.goto(lab.url("lab"))
-        card = page.locator('.jp-LauncherCard[title="LLM-CUDA (Python)"]').first
+        card = page.locator('.jp-LauncherCard[title="LLM-CUDA"]').first
         logo = card.locator("img").evaluate(
             "async img => { await img.decode(); return {source: img.src, width: img.naturalWidth}; }"
         )

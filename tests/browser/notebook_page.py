@@ -56,7 +56,7 @@ class NotebookPage:
     def wait_for_cells(self) -> None:
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(state="attached")
 
-    def wait_for_idle_kernel(self, name: str = "LLM-CUDA (Python)") -> None:
+    def wait_for_idle_kernel(self, name: str = "LLM-CUDA") -> None:
         """Wait until JupyterLab's status bar says that the kernel is connected and does nothing."""
         self.page.get_by_text(f"{name} | Idle", exact=True).wait_for()
 

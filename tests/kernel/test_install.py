@@ -58,7 +58,7 @@ def test_installing_again_replaces(tmp_path):
     assert run_cli("install", "--prefix", str(tmp_path)).returncode == 0
 
     spec = json.loads((kernels(tmp_path) / "llm-cuda" / "kernel.json").read_text(encoding="utf-8"))
-    assert spec["display_name"] == "LLM-CUDA (Python)"
+    assert spec["display_name"] == "LLM-CUDA"
 
 
 def test_another_packages_kernel_is_left_alone(tmp_path):
