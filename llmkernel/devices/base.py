@@ -306,6 +306,10 @@ class Device(ABC):
     def sampler(self, module: Module, plan: LaunchPlan, draws: Sequence[Mapping[str, Bytes]]) -> Sampler:
         """Prepare timing of `plan`; each draw maps input and inout buffers to payload bytes."""
 
+    def occupancy(self, module: Module, plan: LaunchPlan) -> dict[str, KernelResources]:
+        """Return `module.resources` of the kernels that `plan` launches, with its occupancy where there is one."""
+        return {k: module.resources[k] for k in plan.kernels() if k in module.resources}
+
     def roofline(self, dtypes: Sequence[str]) -> dict[str, Any]:
         """Return measured ceilings: ``bandwidth_bytes_per_s`` and ``operations_per_s`` by dtype; empty when emulated."""
         del dtypes

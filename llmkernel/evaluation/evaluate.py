@@ -236,6 +236,7 @@ def _judge(
     stage("quick")
     judge.execute([w for w in taken if w in quick], limits, is_full=False)
     judge.seconds["quick"] = time.perf_counter() - mark
+    judge.note_occupancy()
     if rest:
         mark = time.perf_counter()
         stage("full")

@@ -213,6 +213,15 @@ class Judge:
                 # Only figures are kept of a large draw: memory stays a bounded multiple of one draw's.
                 draw.release()
 
+    def note_occupancy(self) -> None:
+        """Add to the compiled kernels' resources the occupancy that the user's own sizes give them."""
+        own = next((d for d in self.draws if d.workload.is_users_own and d.plan.launches), None)
+        if own is None or self.session is None or self.device == "cpu":
+            return
+        for name, fraction in self.session.occupancy(own.plan).items():
+            if name in self.compiled["kernels"]:
+                self.compiled["kernels"][name]["occupancy"] = fraction
+
     def use_tools(self, tools: Sequence[str], workloads: Sequence[Workload], limits: DeviceLimits) -> None:
         """Run the tools that were asked for over the smallest of `workloads`; raises `Verdict` at a finding."""
         if not tools:

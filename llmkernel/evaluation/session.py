@@ -8,6 +8,7 @@ from typing import Any
 
 from llmkernel.devices.base import Bytes, DeviceLimits, ExecutionOptions, Fault
 from llmkernel.devices.plan import LaunchPlan
+from llmkernel.errors import LLMKernelError
 from llmkernel.evaluation.worker.client import POOL, Worker, WorkerLostError
 from llmkernel.evaluation.worker.harness import DrawResult
 
@@ -146,6 +147,18 @@ class Session:
     def _after(self, fault: Fault | None) -> None:
         if fault is not None and fault.details.get("is_context_lost"):
             self._replace()
+
+    def occupancy(self, plan: LaunchPlan) -> dict[str, float]:
+        """Return the occupancy that `plan` gives its kernels, 0 to 1; empty where the device has none."""
+        header = {"op": "occupancy", "module": self.ensure_compiled().number, "plan": plan.to_dict()}
+        try:
+            answer, _ = self.worker.request(header, timeout=GRACE_SECONDS)
+        except WorkerLostError:
+            self._replace()
+            return {}
+        except LLMKernelError:
+            return {}
+        return dict(answer["occupancy"])
 
     def _replace(self) -> None:
         """Take the spare; the candidate is compiled again when the next draw needs it."""

@@ -61,6 +61,7 @@ def test_timing_has_baselines_and_a_speed_of_light():
     assert all(b.ratio_low <= b.ratio <= b.ratio_high for b in timing.baselines)
     assert 0 < timing.fraction_of_speed_of_light < 1.05
     assert timing.claim
+    assert 0 < report.compile["kernels"]["row_sum"]["occupancy"] <= 1
 
 
 def test_a_torch_kernel_runs_on_the_callers_stream():

@@ -128,6 +128,11 @@ class Server:
             blob for _, blobs in answers for blob in blobs
         ]
 
+    def _do_occupancy(self, asked: Asked) -> Answer:
+        module = self._modules[asked.header["module"]]
+        found = self.device.occupancy(module, plan_from_dict(asked.header["plan"]))
+        return {"occupancy": {k: r.occupancy for k, r in found.items() if r.occupancy is not None}}, []
+
     def _do_time_open(self, asked: Asked) -> Answer:
         self._close_sampler()
         names = asked.header["inputs"]
