@@ -83,6 +83,8 @@ def attempts_bundle(attempts: Sequence[Attempt], *, provider: str = "") -> dict[
         judged[-1].report,
         source=judged[-1].source,
         attempts=attempts,
+        # What nobody replied was written in the cell.
+        origin="generated" if replies else "by hand",
         provider=provider,
         model=replies[-1].model if replies else "",
         usage=usage,

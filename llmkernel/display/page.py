@@ -18,6 +18,7 @@ RECORD_FILE = "record.json of the record"
 _ORIGINS = {
     "generated": "generated here",
     "replayed": "replayed from its record, no provider was asked",
+    "by hand": "written by hand, no provider was asked",
     "library": "from the library, no provider was asked",
 }
 

@@ -92,7 +92,7 @@ class AttemptFinished:
 
 @dataclass(frozen=True)
 class Accepted:
-    """A candidate was accepted; `source` is ``generated``, ``replayed`` or ``library``."""
+    """A candidate was accepted; `source` is ``generated``, ``replayed``, ``library`` or ``by hand``."""
 
     report: Report
     source: str

@@ -108,5 +108,5 @@ def accept_source(
         )
         if warning is not None:
             kernel.report = replace(report, warnings=(*report.warnings, warning))
-    emit(Accepted(kernel.report, "generated"))
+    emit(Accepted(kernel.report, BY_HAND))
     return kernel
