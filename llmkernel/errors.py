@@ -116,11 +116,9 @@ class HeaderError(CandidateError):
         *,
         line: int = 0,
         column: int = 0,
-        rule: str | None = None,
-        received: str | None = None,
-        next_step: str | None = None,
+        **explanation: str | None,
     ) -> None:
-        super().__init__(what, rule=rule, received=received, next_step=next_step)
+        super().__init__(what, **explanation)
         self.line = line
         self.column = column
 
@@ -142,11 +140,9 @@ class RejectedError(CandidateError):
         *,
         rule_name: str,
         line: int = 0,
-        rule: str | None = None,
-        received: str | None = None,
-        next_step: str | None = None,
+        **explanation: str | None,
     ) -> None:
-        super().__init__(what, rule=rule, received=received, next_step=next_step)
+        super().__init__(what, **explanation)
         self.rule_name = rule_name
         self.line = line
 
@@ -168,11 +164,9 @@ class BindingError(CandidateError):
         *,
         argument: str | None = None,
         reason: str = "value",
-        rule: str | None = None,
-        received: str | None = None,
-        next_step: str | None = None,
+        **explanation: str | None,
     ) -> None:
-        super().__init__(what, rule=rule, received=received, next_step=next_step)
+        super().__init__(what, **explanation)
         self.argument = argument
         self.reason = reason
 
@@ -206,11 +200,9 @@ class CompileError(DeviceError):
         *,
         diagnostics: tuple[Any, ...] = (),
         log: str = "",
-        rule: str | None = None,
-        received: str | None = None,
-        next_step: str | None = None,
+        **explanation: str | None,
     ) -> None:
-        super().__init__(what, rule=rule, received=received, next_step=next_step)
+        super().__init__(what, **explanation)
         self.diagnostics = diagnostics
         self.log = log
 
@@ -232,11 +224,9 @@ class UnsupportedFeatureError(DeviceError):
         *,
         feature: str,
         line: int = 0,
-        rule: str | None = None,
-        received: str | None = None,
-        next_step: str | None = None,
+        **explanation: str | None,
     ) -> None:
-        super().__init__(what, rule=rule, received=received, next_step=next_step)
+        super().__init__(what, **explanation)
         self.feature = feature
         self.line = line
 
@@ -255,11 +245,9 @@ class LaunchError(DeviceError):
         what: str,
         *,
         line: int = 0,
-        rule: str | None = None,
-        received: str | None = None,
-        next_step: str | None = None,
+        **explanation: str | None,
     ) -> None:
-        super().__init__(what, rule=rule, received=received, next_step=next_step)
+        super().__init__(what, **explanation)
         self.line = line
 
 
@@ -285,11 +273,9 @@ class NotAcceptedError(LLMKernelError):
         what: str,
         *,
         attempts: tuple[Any, ...] = (),
-        rule: str | None = None,
-        received: str | None = None,
-        next_step: str | None = None,
+        **explanation: str | None,
     ) -> None:
-        super().__init__(what, rule=rule, received=received, next_step=next_step)
+        super().__init__(what, **explanation)
         self.attempts = attempts
 
 
