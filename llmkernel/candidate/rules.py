@@ -104,6 +104,8 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
+# These fill the registry; their order is the order in which rules are asked.
+_MODULES = ("host_rules", "preprocessor_rules", "assembly_rules")
 
 
 def rule(name: str, reason: str, next_step: str) -> Callable[[Find], Find]:
@@ -116,6 +118,13 @@ def rule(name: str, reason: str, next_step: str) -> Callable[[Find], Find]:
     return register
 
 
+def all_rules() -> tuple[Rule, ...]:
+    """Return the rules in the order in which they are asked, whoever imported their modules first."""
+    for module in _MODULES:
+        import_module(f"llmkernel.candidate.{module}")
+    return tuple(sorted(RULES.values(), key=lambda r: _MODULES.index(r.find.__module__.rpartition(".")[2])))
+
+
 def check_rules(source: str) -> None:
     """Check a `.cu` file against every rule.
 
@@ -124,7 +133,6 @@ def check_rules(source: str) -> None:
     llmkernel.errors.RejectedError
         For the first rule that is broken, with its name and line.
     """
-    # These modules fill the registry; their order is the order in which rules are asked.
     if len(source) > MAX_CHARACTERS:
         raise RejectedError(
             f"The source has {len(source)} characters.",
@@ -132,11 +140,9 @@ def check_rules(source: str) -> None:
             rule=f"length: a candidate has at most {MAX_CHARACTERS} characters",
             next_step="Leave out tables and copies that the kernel can do without.",
         )
-    for module in ("host_rules", "preprocessor_rules", "assembly_rules"):
-        import_module(f"llmkernel.candidate.{module}")
     parsed = Source(source)
     lines = source.split("\n")
-    for each in RULES.values():
+    for each in all_rules():
         for finding in each.find(parsed):
             text = lines[finding.line - 1].strip() if 0 < finding.line <= len(lines) else ""
             raise RejectedError(

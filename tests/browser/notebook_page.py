@@ -114,6 +114,13 @@ class NotebookPage:
         report.scroll_into_view_if_needed()
         return report
 
+    def wait_for_reports(self, count: int) -> list[str]:
+        """Wait until the page shows `count` reports: notebooks are rendered cell by cell."""
+        from playwright.sync_api import expect
+
+        expect(self.page.locator(REPORT)).to_have_count(count, timeout=60_000)
+        return self.reports()
+
     def reports(self) -> list[str]:
         """Return the text of the reports on the page, folded parts included."""
         return [re.sub(r"\s+", " ", text).strip() for text in self.page.evaluate(_TEXTS, REPORT)]

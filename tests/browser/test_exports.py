@@ -46,7 +46,7 @@ def test_the_html_page_is_read_without_a_network(quickstart, page_file, visit, w
 
         assert notebook.report.is_visible()
         notebook.picture(f"page-{width}")
-        assert notebook.reports() == quickstart.reports
+        assert notebook.wait_for_reports(len(quickstart.reports)) == quickstart.reports
         assert notebook.report.evaluate(OVERFLOW) == []
         assert violations(page, REPORT) == []
         assert failed == []

@@ -62,7 +62,7 @@ def test_reloading_the_page_keeps_the_output(quickstart):
     notebook.wait_for_cells()
 
     assert notebook.report.is_visible()
-    assert notebook.reports() == quickstart.reports
+    assert notebook.wait_for_reports(len(quickstart.reports)) == quickstart.reports
 
 
 def test_nothing_in_the_reports_is_inaccessible(quickstart):

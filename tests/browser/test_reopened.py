@@ -28,7 +28,7 @@ def test_a_fresh_server_shows_the_output_without_running_also_in_the_dark(quicks
         notebook.goto(fresh.url("lab/tree/quickstart.ipynb"))
 
         assert notebook.report.is_visible()
-        assert notebook.reports() == quickstart.reports
+        assert notebook.wait_for_reports(len(quickstart.reports)) == quickstart.reports
         assert counts(quickstart.path) == before
 
         choose_dark_theme(notebook.page)
@@ -78,5 +78,5 @@ def test_notebook_7_shows_the_same(quickstart, jupyter, visit):
 
         assert notebook.report.is_visible()
         notebook.picture("notebook-7")
-        assert notebook.reports() == quickstart.reports
+        assert notebook.wait_for_reports(len(quickstart.reports)) == quickstart.reports
         assert violations(notebook.page, REPORT) == []

@@ -11,7 +11,7 @@ from llmkernel.candidate.candidate import parse_candidate
 from llmkernel.candidate.cxx_types import accepts_pointer
 from llmkernel.candidate.expressions import FUNCTIONS
 from llmkernel.candidate.header import parse_header
-from llmkernel.candidate.rules import RULES, check_rules
+from llmkernel.candidate.rules import all_rules, check_rules
 from llmkernel.problem.dtypes import DTYPES
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/launch-header.md").read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ def test_every_rule_is_listed() -> None:
     check_rules(EXAMPLES[0])
 
     assert [(spans(name)[0], reason) for name, reason in table("What a candidate may not hold")] == [
-        (rule.name, rule.reason) for rule in RULES.values()
+        (rule.name, rule.reason) for rule in all_rules()
     ]
 
 
