@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ class Baseline:
         self._draws = []
 
 
-class _OnGpu(Baseline):
+class _OnGpu(Baseline, ABC):
     """Shared by torch and CuPy: events, a cold cache and fresh inputs, as `EventTimer` does it."""
 
     _timer: Any
@@ -89,8 +90,9 @@ class _OnGpu(Baseline):
         times: list[float] = self._timer.sample(order, self._setup, self._launch)
         return times
 
+    @abstractmethod
     def _setup(self, draw: int) -> None:
-        raise NotImplementedError
+        """Copy one draw into the working buffers, in stream order."""
 
     def _launch(self, draw: int) -> None:
         del draw
