@@ -1,4 +1,4 @@
-// rogue: problem=total; kind=state; outcome=not_written|wrong_value|non_deterministic; cuda=not_written|wrong_value|non_deterministic|uninitialised_read; why=the last-block counter is never reset
+// rogue: problem=total; kind=state; outcome=not_written|wrong_value|non_deterministic|uninitialised_read; why=the last-block counter is never reset
 //! total(x: float32[N]) -> y: float32
 //! let blocks = max(1, min(ceil_div(N, 64), 32))
 //! scratch part: float32[blocks]
