@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,14 @@ class GeneratedKernel:
         made: GeneratedKernel = object.__new__(own)
         made._build(problem, candidate, report, device)
         if made._is_plain:
-            own.__call__ = _plain_call(made._caller, made._count, problem)  # type: ignore[method-assign]
+            plain = _plain_call(made._caller, made._count, problem)
+            own.__call__ = plain  # type: ignore[method-assign]
+            if hasattr(made._caller, "on_fast"):
+
+                def on_fast(bind: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+                    own.__call__ = bind(functools.partial(plain, made))  # type: ignore[method-assign]
+
+                made._caller.on_fast = on_fast
         return made
 
     def _build(self, problem: Problem, candidate: Candidate, report: Report, device: str) -> None:

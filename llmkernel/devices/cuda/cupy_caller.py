@@ -35,6 +35,7 @@ class CupyCaller:
         import cupy
 
         self._cupy = cupy
+        self._new = cupy.ndarray  # what cupy.empty calls
         self._candidate = candidate
         self._domain = domain
         self._cache = CallCache(candidate)
@@ -102,7 +103,7 @@ class CupyCaller:
             check_overlap(self._arrays, self._inout, addresses, call.input_sizes)
         arrays = []
         for shape, dtype in call.recipe:
-            array = self._cupy.empty(shape, dtype)
+            array = self._new(shape, dtype)
             arrays.append(array)
             addresses.append(array.data.ptr)
         call.launch(addresses, self._cupy.cuda.get_current_stream().ptr)

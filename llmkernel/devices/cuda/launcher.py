@@ -101,6 +101,12 @@ class PreparedLaunch:
     tensor_maps: list[tuple[int, int, TensorMapArgument]]
     storage: Any
 
+    def starts_with_buffers(self, count: int) -> bool:
+        """Whether the pointers are the plan's `count` buffers in order, unshifted, before all other parameters."""
+        base = ctypes.addressof(self.storage[0])
+        found = [(ctypes.addressof(slot) - base, index, shift) for slot, index, shift in self.pointers]
+        return found == [(8 * i, i, 0) for i in range(count)]
+
 
 class PreparedPlan:
     """A plan whose parameters are packed for one context.

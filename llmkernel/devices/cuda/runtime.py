@@ -88,19 +88,20 @@ class PreparedCall:
         finally:
             self._lock.release()
 
-    def parts(self) -> tuple[Any, Any, Callable[[], int], Any] | None:
-        """Return what one plain launch is made of: pointer slots, configuration, the driver's call, the lock.
+    def parts(self, count: int) -> tuple[Any, Any, Callable[[], int], Any] | None:
+        """Return what one plain launch is made of: packed parameters, configuration, the driver's call, the lock.
 
-        None for a plan of several launches, or one that fills buffers or encodes tensor maps.
+        None unless the plan is one launch of a kernel whose first parameters are its `count` buffers in order,
+        without zero-fills and tensor maps.
         """
         prepared = self._prepared
-        if not prepared.is_plain:
+        if not prepared.is_plain or not prepared.launches[0].starts_with_buffers(count):
             return None
         only = prepared.launches[0]
         call = functools.partial(
             prepared.driver.launch_kernel, only.config_reference, only.function, only.parameters, None
         )
-        return only.pointers, only.config, call, self._lock
+        return only.storage[0], only.config, call, self._lock
 
     def launch_elsewhere(self, addresses: Sequence[int], stream: int) -> None:
         """Queue the plan on a GPU that is not this thread's current one."""

@@ -18,7 +18,7 @@ from llmkernel.devices.cuda.refusal import (
     scalar_value,
 )
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall
-from llmkernel.devices.cuda.torch_fast import fast_path
+from llmkernel.devices.cuda.torch_fast import Bind, fast_path
 from llmkernel.errors import BindingError
 from llmkernel.problem.signature import ArraySpec
 
@@ -65,18 +65,20 @@ class TorchCaller:
         self._arrays = [a for a in domain.arguments if a.kind != "scalar"]
         self._returns_tuple = domain.returns_tuple
         self._recent: tuple[Any, PreparedCall] | None = None
-        self._fast: Callable[[tuple[Any, ...]], Any] | None = None
+        self._fast: Callable[..., Any] | None = None
+        # Told of every shorter way that is found, so that its owner can call that directly.
+        self.on_fast: Callable[[Bind], None] | None = None
         self._inout = [index for index, spec in enumerate(arrays) if spec.is_inout]
         is_plain = not facts and not self._inout and len(arrays) == len(specs) and not self._returns_tuple
         self._may_be_fast = is_plain and self._has_one_gpu and self._empty_here is not None
 
     def __call__(self, *arguments: Any) -> Any:
         """Launch on torch's current stream and return new tensors; see `BindingError.reason` for refusals."""
-        fast = self._fast
-        if fast is not None:
-            result = fast(arguments)
-            if result is not None:
-                return result
+        if self._fast is not None:
+            return self._fast(None, *arguments)
+        return self._general(*arguments)
+
+    def _general(self, *arguments: Any) -> Any:
         if len(arguments) != len(self._checks):
             check_count(self._domain, arguments)
         key: list[Any] = []
@@ -122,8 +124,12 @@ class TorchCaller:
             ]
         if self._may_be_fast and self._recent is not None and self._recent[1] is call:
             # The second call in a row of one kind: the next of that kind need not be looked at in Python.
-            self._fast = fast_path(self._torch, call, arguments, ordinal)
-            self._may_be_fast = self._fast is not None  # what cannot be recognised is not tried again
+            bind = fast_path(self._torch, call, arguments, ordinal)
+            self._may_be_fast = bind is not None  # what cannot be recognised is not tried again
+            if bind is not None:
+                self._fast = bind(self._general)
+                if self.on_fast is not None:
+                    self.on_fast(bind)
         self._recent = (name, call)
         return self._launch(call, arguments, addresses, ordinal)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from llmkernel.devices.cuda.runtime import PreparedCall
 
+Bind = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-def fast_path(
-    torch: Any, call: PreparedCall, arguments: Sequence[Any], ordinal: int
-) -> Callable[[tuple[Any, ...]], Any] | None:
-    """Return a function that launches `call` for tensors like `arguments`, and returns None for any others.
+
+def fast_path(torch: Any, call: PreparedCall, arguments: Sequence[Any], ordinal: int) -> Bind | None:
+    """Return what makes the method that launches `call` for tensors like `arguments`.
 
     The comparison is the one that torch's own compiler guards its code with: type, dtype, device, sizes, strides,
     requires_grad, and lazily negated or conjugated views, for all tensors in one call of C++.
@@ -27,7 +28,9 @@ def fast_path(
     Returns
     -------
     callable or None
-        None where torch does not offer this, or the call has scratch or several results.
+        Takes the function that is called with all other arguments, and returns a function that can be a class's
+        `__call__`: it ignores its first argument. None where torch does not offer this, or the call has scratch,
+        several results, or arrays that do not come first in its kernel's parameters.
     """
     guards = torch._C._dynamo.guards  # noqa: SLF001 - what torch's compiled code calls
     if len(call.recipe) != 1 or call.results != (0,) or not hasattr(guards, "TensorGuards"):
@@ -45,28 +48,32 @@ def fast_path(
     ((shape, strides, dtype),) = call.recipe
     empty = guards._empty_strided_cuda  # noqa: SLF001
     current_stream = torch._C._cuda_getCurrentRawStream  # noqa: SLF001
-    parts = call.parts()
+    parts = call.parts(len(arguments) + 1)
     if parts is None:
         return None
-    pointers, config, launch, lock = parts
+    storage, config, launch, lock = parts
+    pack = struct.Struct(f"{len(arguments) + 1}Q").pack_into
+    address = torch.Tensor.data_ptr
 
-    def fast(given: tuple[Any, ...]) -> Any:
-        try:
-            if not check(*given):
-                return None
-        except TypeError:  # another number of arguments, or something that is no tensor
-            return None
-        result = empty(shape, strides, dtype)
-        addresses = [a.data_ptr() for a in given]
-        addresses.append(result.data_ptr())
-        # Written out and not called: a function call here costs as much as the comparison above.
-        with lock:
-            for slot, index, offset in pointers:
-                slot.value = addresses[index] + offset
-            config.stream = current_stream(ordinal)
-            code = launch()
-        if code:
-            call.launch(addresses, config.stream)
-        return result
+    def bind(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        # Written out in one function: each further Python call would cost as much as the comparison.
+        def fast(_: Any, *given: Any, **named: Any) -> Any:
+            try:
+                is_known = not named and check(*given)
+            except TypeError:  # another number of arguments, or something that is no tensor
+                is_known = False
+            if not is_known:
+                return otherwise(*given, **named)
+            result = empty(shape, strides, dtype)
+            stream = current_stream(ordinal)
+            with lock:
+                pack(storage, 0, *map(address, given), address(result))
+                config.stream = stream
+                code = launch()
+            if code:
+                call.launch([*map(address, given), address(result)], stream)
+            return result
 
-    return fast
+        return fast
+
+    return bind

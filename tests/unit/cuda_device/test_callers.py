@@ -132,6 +132,52 @@ def test_torch_on_the_gpu_launches_without_copies_and_reuses_its_plan(torch_call
     assert driver.record().count("load;") == 1
 
 
+def test_tensors_like_the_last_are_launched_in_one_step_and_others_still_are_looked_at(
+    torch_caller, driver, monkeypatch
+):
+    guards = torch._C._dynamo.guards
+    monkeypatch.setattr(guards, "_empty_strided_cuda", guards._empty_strided_cpu, raising=False)
+    call = torch_caller(ADD_ONE, X)
+    call._may_be_fast = True
+    bound = []
+    call.on_fast = bound.append
+    x = on_gpu(np.arange(4))
+    call(x)
+    assert not bound
+    call(x)
+    (bind,) = bound
+    others = []
+    fast = bind(lambda *given, **named: others.append((given, named)))
+    for start in range(3):
+        y = on_gpu(np.arange(4) + start)
+        assert torch.equal(fast(None, y), torch.arange(4) + start + 1.0)
+        assert torch.equal(call(y), torch.arange(4) + start + 1.0)
+    assert not others
+    longer, double = on_gpu(np.arange(5)), on_gpu(np.arange(4), torch.float64)
+    for given in ((longer,), (double,), (x, x), (), ("x",), (x.requires_grad_(),)):
+        fast(None, *given)
+        assert others.pop() == (given, {})
+    fast(None, x=longer)
+    assert others.pop() == ((), {"x": longer})
+    assert torch.equal(call(longer), torch.arange(5) + 1.0)
+    with pytest.raises(BindingError):
+        call(x)
+
+
+def test_a_kernel_whose_buffers_do_not_come_first_has_no_shorter_way(torch_caller, monkeypatch):
+    guards = torch._C._dynamo.guards
+    monkeypatch.setattr(guards, "_empty_strided_cuda", guards._empty_strided_cpu, raising=False)
+    # Parameters in another order than the plan's buffers: what the shorter way writes would be swapped.
+    source = ADD_ONE.replace("(x, y, N)", "(x + 0, y + 0, N)").replace("y: float32[N]", "y: float32[N + 1]")
+    source = source.replace("y + 0", "y + 1")
+    call = torch_caller(source, X)
+    call._may_be_fast = True
+    x = on_gpu(np.arange(4))
+    for _ in range(3):
+        assert torch.equal(call(x)[1:], torch.arange(4) + 1.0)
+    assert call._fast is None
+
+
 def test_a_plan_of_aligned_addresses_is_not_reused_for_others_whatever_the_reference_calls_its_arguments(
     torch_caller,
 ):
