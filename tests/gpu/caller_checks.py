@@ -82,6 +82,44 @@ def torch_calls(device):
 
 
 @check
+def torch_calls_in_a_row(device):
+    import torch
+
+    add = torch_caller(device, candidates.ADD, ["float32", "float32"])
+    x, y = (torch.randn(5000, device="cuda") for _ in range(2))
+    for _ in range(3):
+        assert torch.equal(add(x, y), x + y)
+    assert add._fast is not None
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        total = x
+        for _ in range(50):
+            total = add(total, y)
+    side.synchronize()
+    expected = x
+    for _ in range(50):
+        expected = expected + y
+    assert torch.equal(total, expected)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        z = add(x, y)
+    x.fill_(3.0)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(z, 3 + y)
+    for n in (7, 0, 5000, 7, 7, 7, 5000):
+        assert torch.equal(add(x[:n], y[:n]), x[:n] + y[:n])
+    for bad in ((x, y[::2]), (x, y.double()), (x,), (x, y.cpu()), (x, y.clone().requires_grad_())):
+        try:
+            add(*bad)
+        except BindingError:
+            continue
+        raise AssertionError(f"{bad} was taken")
+    return {}
+
+
+@check
 def torch_refusals(device):
     import torch
 
