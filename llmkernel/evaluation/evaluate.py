@@ -13,11 +13,12 @@ from llmkernel.candidate.header import parse_header
 from llmkernel.errors import DeviceUnavailableError, LLMKernelError, UsageError
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.feedback import feedback_of
-from llmkernel.evaluation.judge import Judge, Verdict, quick_and_full
+from llmkernel.evaluation.judge import Judge, quick_and_full
 from llmkernel.evaluation.report import CheckResult, Report, Timing
 from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.state import check_state
 from llmkernel.evaluation.tools import chosen_tools
+from llmkernel.evaluation.trial import Verdict
 from llmkernel.evaluation.worker.client import WorkerLostError
 from llmkernel.problem.arrays import describe, is_array
 from llmkernel.problem.dtypes import DTYPES, dtype_name

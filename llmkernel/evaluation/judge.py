@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from llmkernel.candidate.candidate import Candidate, parse_candidate
-from llmkernel.candidate.rules import check_rules
+from llmkernel.candidate.candidate import Candidate
 from llmkernel.devices.base import DeviceLimits, ExecutionOptions
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.errors import (
     BindingError,
-    CandidateError,
-    CompileError,
     LaunchError,
     LLMKernelError,
     PreconditionError,
     ReferenceProblem,
-    UnsupportedFeatureError,
 )
 from llmkernel.evaluation.binding import match_slots, prepare, shape_arguments, takes_strides
 from llmkernel.evaluation.checks import DRAW_CHECKS
 from llmkernel.evaluation.controls import passing_control
 from llmkernel.evaluation.draw import Draw, Finding
 from llmkernel.evaluation.expected import expect
-from llmkernel.evaluation.judge_text import binding_finding, first_error, first_errors, one_message, short
+from llmkernel.evaluation.judge_text import binding_finding, one_message, short
 from llmkernel.evaluation.precision import draws_needed, is_downgraded, moved_inputs
 from llmkernel.evaluation.reduction import ReductionLengths
 from llmkernel.evaluation.report import CheckResult
-from llmkernel.evaluation.session import Session
 from llmkernel.evaluation.steadiness import is_doubtful, unsteadiness
 from llmkernel.evaluation.tools import explained_fault, run_tool
-from llmkernel.evaluation.worker.client import POOL, WorkerLostError
+from llmkernel.evaluation.trial import Listener, Trial, Verdict
+from llmkernel.evaluation.worker.client import POOL
 from llmkernel.problem.problem import HostInput, Problem
 from llmkernel.problem.workloads import (
     Workload,
@@ -45,8 +39,6 @@ from llmkernel.problem.workloads import (
     quick_workloads,
 )
 
-Listener = Callable[[CheckResult], None]
-
 QUICK_REPEATS = 2
 FULL_REPEATS = 8
 LARGE_ELEMENTS = 1 << 22
@@ -54,16 +46,7 @@ LARGE_ELEMENTS = 1 << 22
 EMULATED_THREADS = 1 << 21
 
 
-class Verdict(Exception):  # noqa: N818 - it ends the judging, it is not an error
-    """Ends the judging with an outcome."""
-
-    def __init__(self, finding: Finding, check: str = "") -> None:
-        super().__init__(finding.summary)
-        self.finding = finding
-        self.check = check
-
-
-class Judge:
+class Judge(Trial):
     """Judges one candidate against one problem.
 
     Parameters
@@ -90,48 +73,14 @@ class Judge:
         arch: str | None = None,
         on_check: Listener | None = None,
     ) -> None:
+        super().__init__(source, device, timeout=timeout, arch=arch, on_check=on_check)
         self.problem = problem
-        self.source = source
-        self.device = device
-        self.timeout = timeout
-        self.arch = arch
-        self.on_check = on_check
         self.draws: list[Draw] = []
         self.dropped: list[str] = []
-        self.seconds: dict[str, float] = {}
-        self.compiled: dict[str, Any] = {}
-        self.checks: dict[str, CheckResult] = {}
-        self.warnings: list[str] = []
-        self.candidate: Candidate | None = None
-        self.session: Session | None = None
         self.has_oracle: bool | None = None
         self._lengths: ReductionLengths | None = None
 
     # ---- stages ---------------------------------------------------------------------------------------------
-
-    def parse(self) -> Candidate:
-        """Apply the static rules and read header and parameter lists."""
-        try:
-            check_rules(self.source)
-            self.candidate = parse_candidate(self.source)
-        except CandidateError as error:
-            line = getattr(error, "line", 0)
-            evidence = {
-                "line": line,
-                "column": getattr(error, "column", 0),
-                "rule": getattr(error, "rule_name", ""),
-            }
-            where = f"line {line}: " if line else ""
-            raise Verdict(Finding("rejected", where + one_message(error), evidence), "static rules") from None
-        self._done(
-            "static rules", "device code only, and the launch header agrees with the kernels' parameters"
-        )
-        return self.candidate
-
-    def open(self) -> DeviceLimits:
-        """Take a worker."""
-        self.session = Session(self.device, self.timeout)
-        return self.session.limits()
 
     def compile(self, workloads: Sequence[Workload], limits: DeviceLimits) -> list[Workload]:
         """Plan all workloads by their shapes and compile every kernel that they launch.
@@ -153,49 +102,12 @@ class Judge:
                 kernels.update(dict.fromkeys(plan.kernels()))
                 taken.append(workload)
         names = list(kernels) or list(self.candidate.name_expressions(_types(self.candidate, self.problem)))
-        self._compile(names, limits)
+        self.compile_kernels(names, limits)
         POOL.warm(self.device)
         count = len(names)
         seconds = self.compiled["seconds"]
-        self._done("compile", f"{count} kernel{'s' if count != 1 else ''} in {seconds:.2f} s")
+        self.done("compile", f"{count} kernel{'s' if count != 1 else ''} in {seconds:.2f} s")
         return taken
-
-    def _compile(self, kernels: list[str], limits: DeviceLimits) -> None:
-        assert self.session is not None
-        started = time.perf_counter()
-        try:
-            answer = self.session.compile(self.source, kernels, self.arch).data
-        except CompileError as error:
-            self.compiled = {"diagnostics": [vars(d) for d in error.diagnostics], "log": error.log[:20000]}
-            raise Verdict(Finding("not_compiled", first_errors(error), self.compiled), "compile") from None
-        except UnsupportedFeatureError as error:
-            evidence = {"feature": error.feature, "line": error.line}
-            raise Verdict(Finding("inconclusive", one_message(error), evidence), "compile") from None
-        except WorkerLostError as lost:
-            what = f"The compiler did not end well: {lost.fault.message}"
-            raise Verdict(Finding("not_compiled", what), "compile") from None
-        checked = answer.get("nvrtc")
-        if checked is not None and not checked["is_compiled"]:
-            self.compiled = {
-                "diagnostics": checked["diagnostics"],
-                "log": checked["log"],
-                "arch": checked["arch"],
-            }
-            what = f"NVRTC ({checked['arch']}): {first_error(checked['diagnostics'])}"
-            raise Verdict(Finding("not_compiled", what, self.compiled), "compile")
-        self.seconds["compile"] = answer["seconds"]
-        self.compiled = {
-            "seconds": answer["seconds"],
-            "is_cached": answer["is_cached"],
-            "wall_seconds": time.perf_counter() - started,
-            "options": answer["options"],
-            "diagnostics": answer["warnings"],
-            "kernels": checked["resources"] if checked is not None else answer["resources"],
-            "names": kernels,
-            "arch": f"the host, and checked by NVRTC for {checked['arch']}"
-            if checked
-            else self.arch or limits.arch,
-        }
 
     def execute(self, workloads: Sequence[Workload], limits: DeviceLimits, *, is_full: bool) -> None:
         """Run each workload and check it; raises `Verdict` at the first that fails."""
@@ -253,11 +165,11 @@ class Judge:
                 self.warnings.append(note)
                 self.add(CheckResult(check.name, "warning", note))
             else:
-                self._done(check.name, f"{check.covers}, over {len(self.draws)} draws")
+                self.done(check.name, f"{check.covers}, over {len(self.draws)} draws")
         control = passing_control([d for d in self.draws if d.expected.inputs])
         if control is not None:
             raise Verdict(Finding("inconclusive", control), "trivial controls")
-        self._done(
+        self.done(
             "trivial controls", "zeros, a constant, a copy of an input and another draw's result all fail"
         )
 
@@ -344,7 +256,7 @@ class Judge:
             return None
         missing = [k for k in prepared.plan.kernels() if k not in self.compiled["names"]]
         if missing:
-            self._compile([*self.compiled["names"], *missing], limits)
+            self.compile_kernels([*self.compiled["names"], *missing], limits)
         return draw
 
     def _run(self, draw: Draw, *, repeats: int) -> None:
@@ -424,15 +336,6 @@ class Judge:
             f"{base.slots[0].dtype} (no half precision, no TF32) at {base.workload.label()}.",
             finding.evidence,
         )
-
-    def _done(self, name: str, summary: str) -> None:
-        self.add(CheckResult(name, "passed", summary))
-
-    def add(self, result: CheckResult) -> None:
-        """Keep a check's result and tell the listener."""
-        self.checks[result.name] = result
-        if self.on_check is not None:
-            self.on_check(result)
 
 
 def _require_steady(finding: Finding, draw: Draw) -> None:

@@ -81,7 +81,7 @@ def check_state(judge: Judge, workloads: Sequence[Workload], limits: DeviceLimit
 
     Raises
     ------
-    llmkernel.evaluation.judge.Verdict
+    llmkernel.evaluation.trial.Verdict
         At the first draw whose result does not stay right.
     """
     if not keeps_state(judge.source):
