@@ -187,7 +187,8 @@ class Fault:
     ----------
     kind : str
         ``illegal_address``, ``misaligned_address``, ``trap``, ``timeout``, ``deadlock``, ``launch_failed``,
-        ``out_of_memory``, ``invalid_synchronization``, ``stack_overflow``, ``sandbox``, ``worker_died``.
+        ``out_of_memory``, ``invalid_synchronization``, ``stack_overflow``, ``sandbox``, ``worker_died``, ``killed`` (by
+        someone else: it says nothing of the candidate).
     message : str
         One sentence for a person.
     kernel : str

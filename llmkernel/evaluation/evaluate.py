@@ -174,6 +174,7 @@ def evaluate_problem(
     checks: Sequence[str] = (),
     on_check: Callable[[CheckResult], None] | None = None,
     on_stage: Callable[[str], None] | None = None,
+    on_samples: Callable[[tuple[Measurement, ...]], None] | None = None,
 ) -> Report:
     """Judge a candidate against a problem; see `evaluate`.
 
@@ -185,6 +186,8 @@ def evaluate_problem(
         See `evaluate`.
     on_stage : callable, optional
         Called with ``compile``, ``quick``, ``full``, ``timing`` when each begins.
+    on_samples : callable, optional
+        Called with the rows of the timing table while samples arrive, a few times a second.
     """
     started = time.perf_counter()
     judge = Judge(problem, source, device, timeout=timeout, arch=arch, on_check=on_check)
@@ -205,7 +208,9 @@ def evaluate_problem(
         judge.add(CheckResult(verdict.check, "failed", finding.summary, finding.evidence))
     except WorkerLostError as lost:
         finding = Finding(
-            "crashed", f"The evaluation worker was lost: {lost.fault.message}", dict(lost.fault.details)
+            "inconclusive" if lost.is_interference else "crashed",
+            f"The evaluation worker was lost: {lost.fault.message}",
+            dict(lost.fault.details),
         )
     except LLMKernelError:
         raise

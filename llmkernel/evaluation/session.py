@@ -15,6 +15,8 @@ from llmkernel.evaluation.worker.harness import DrawResult
 COMPILE_SECONDS = 120.0
 # The device ends a run at its own limit; the notebook waits a little longer before it ends the worker.
 GRACE_SECONDS = 5.0
+# What someone killed is asked again this often before the verdict is that nothing can be said.
+KILLS_FORGIVEN = 2
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,15 @@ class Session:
     def compile(self, source: str, kernels: Sequence[str], arch: str | None = None) -> Compiled:
         """Compile; the device's errors are raised."""
         self._module = (source, tuple(kernels), arch)
-        try:
-            answer, _ = self.worker.request(
-                {"op": "compile", "source": source, "kernels": list(kernels), "arch": arch},
-                timeout=COMPILE_SECONDS,
-            )
-        except WorkerLostError:
-            self._replace()
-            raise
+        header = {"op": "compile", "source": source, "kernels": list(kernels), "arch": arch}
+        for kills in range(KILLS_FORGIVEN + 1):
+            try:
+                answer, _ = self.worker.request(header, timeout=COMPILE_SECONDS)
+                break
+            except WorkerLostError as lost:
+                self.replace()
+                if kills == KILLS_FORGIVEN or not lost.is_interference:
+                    raise
         self._compiled = Compiled(answer["module"], answer)
         return self._compiled
 
@@ -85,7 +88,6 @@ class Session:
         """Run one draw; a lost worker becomes a fault and is replaced by the spare."""
         header = {
             "op": "draw",
-            "module": self.ensure_compiled().number,
             "plan": plan.to_dict(),
             "inputs": list(inputs),
             "repeats": repeats,
@@ -95,9 +97,8 @@ class Session:
         }
         limit = options.timeout_seconds * (repeats + 1) + GRACE_SECONDS
         try:
-            answer, blobs = self.worker.request(header, list(inputs.values()), timeout=limit)
+            answer, blobs = self._run(header, list(inputs.values()), limit)
         except WorkerLostError as lost:
-            self._replace()
             return DrawResult(fault=lost.fault)
         result = _as_result(answer, blobs)
         self._after(result.fault)
@@ -122,7 +123,6 @@ class Session:
         names = list(draws[0])
         header = {
             "op": "sequence",
-            "module": self.ensure_compiled().number,
             "plan": plan.to_dict(),
             "inputs": names,
             "draws": len(draws),
@@ -132,9 +132,8 @@ class Session:
         }
         limit = options.timeout_seconds * (sum(repeats) + 1) + GRACE_SECONDS
         try:
-            answer, blobs = self.worker.request(header, [d[n] for d in draws for n in names], timeout=limit)
+            answer, blobs = self._run(header, [d[n] for d in draws for n in names], limit)
         except WorkerLostError as lost:
-            self._replace()
             return [DrawResult(fault=lost.fault)]
         results, at = [], 0
         for part in answer["results"]:
@@ -144,9 +143,26 @@ class Session:
         self._after(results[0].fault)
         return results
 
+    def _run(
+        self, header: dict[str, Any], blobs: list[Bytes], limit: float
+    ) -> tuple[dict[str, Any], list[Bytes]]:
+        """Ask for a run; a lost worker is replaced, and what someone killed is asked for again."""
+        for kills in range(KILLS_FORGIVEN + 1):
+            module = self.ensure_compiled().number
+            try:
+                answer, back = self.worker.request({**header, "module": module}, blobs, timeout=limit)
+            except WorkerLostError as lost:
+                self.replace()
+                if kills == KILLS_FORGIVEN or not lost.is_interference:
+                    raise
+                continue
+            if (answer["fault"] or {}).get("kind") != "killed":
+                break
+        return answer, back
+
     def _after(self, fault: Fault | None) -> None:
         if fault is not None and fault.details.get("is_context_lost"):
-            self._replace()
+            self.replace()
 
     def occupancy(self, plan: LaunchPlan) -> dict[str, float]:
         """Return the occupancy that `plan` gives its kernels, 0 to 1; empty where the device has none."""
@@ -154,13 +170,13 @@ class Session:
         try:
             answer, _ = self.worker.request(header, timeout=GRACE_SECONDS)
         except WorkerLostError:
-            self._replace()
+            self.replace()
             return {}
         except LLMKernelError:
             return {}
         return dict(answer["occupancy"])
 
-    def _replace(self) -> None:
+    def replace(self) -> None:
         """Take the spare; the candidate is compiled again when the next draw needs it."""
         POOL.discard(self.worker)
         self.worker = POOL.get(self.device)

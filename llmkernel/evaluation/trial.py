@@ -103,7 +103,8 @@ class Trial:
             raise Verdict(Finding("inconclusive", one_message(error), evidence), "compile") from None
         except WorkerLostError as lost:
             what = f"The compiler did not end well: {lost.fault.message}"
-            raise Verdict(Finding("not_compiled", what), "compile") from None
+            outcome = "inconclusive" if lost.is_interference else "not_compiled"
+            raise Verdict(Finding(outcome, what), "compile") from None
         checked = answer.get("nvrtc")
         if checked is not None and not checked["is_compiled"]:
             self.compiled = {

@@ -10,6 +10,7 @@ from llmkernel.devices.cpu.diagnostics import tidy
 from llmkernel.devices.cpu.lines import source_line
 from llmkernel.devices.cpu.memory import STACKS_BASE, BufferFile, Slot
 from llmkernel.devices.cpu.process import Report, ReportType, RunnerResult
+from llmkernel.devices.kills import fault_of_kill, is_kill
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.problem.dtypes import DTYPES
 
@@ -49,10 +50,9 @@ class FaultReader:
             return self._fault(None, "timeout", self._timeout_text())
         if result.exit_code == -signal.SIGSYS:
             return self._fault(None, "sandbox", "The kernel made a system call, which a kernel may not.")
-        if result.exit_code == -signal.SIGKILL:
-            return self._fault(
-                None, "out_of_memory", "The system ended the run, most likely for want of memory."
-            )
+        if is_kill(result.exit_code):
+            fault = fault_of_kill("The run", result.exit_code, result.kills_before)
+            return self._fault(None, fault.kind, fault.message, **fault.details)
         if result.exit_code != 0:
             ended = (
                 f"signal {-result.exit_code}" if result.exit_code < 0 else f"exit status {result.exit_code}"

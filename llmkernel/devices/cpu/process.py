@@ -14,6 +14,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from llmkernel.devices.kills import memory_kills
+
 MAX_PRINTED = 64 * 1024
 _MAX_REPORTS = 1 << 16
 # The runner's own alarm comes first; this much later it is ended from outside.
@@ -75,12 +77,15 @@ class RunnerResult:
         Negative: ended by that signal.
     was_killed : bool
         It outlived its time and was ended from here.
+    kills_before : int or None
+        `llmkernel.devices.kills.memory_kills` before it was started.
     """
 
     reports: list[Report] = field(default_factory=list)
     printed: str = ""
     exit_code: int = 0
     was_killed: bool = False
+    kills_before: int | None = None
 
 
 def run_runner(runner: Path, job: bytes, buffers: int, timeout_seconds: float) -> RunnerResult:
@@ -135,6 +140,7 @@ def _run(
     process: subprocess.Popen[bytes] | None = None
     try:
         os.write(job_file, job)
+        kills = memory_kills()
         process = subprocess.Popen(
             [str(runner), str(job_file), str(buffers), str(report_input)],
             pass_fds=(job_file, buffers, report_input),
@@ -143,12 +149,14 @@ def _run(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            process_group=0,  # of the worker's session, so that whoever ends the worker finds it
         )
         os.close(report_input)
         report_input = -1
         deadline = time.monotonic() + timeout_seconds + _GRACE_SECONDS
-        return _watch(process, report_end, deadline, cancelled)
+        result = _watch(process, report_end, deadline, cancelled)
+        result.kills_before = kills
+        return result
     finally:
         if process is not None:
             _end(process)

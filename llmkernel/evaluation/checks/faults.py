@@ -24,6 +24,7 @@ _OUTCOMES = {
     "launch_failed": "launch_failed",
     "out_of_memory": "out_of_memory",
     "sandbox": "rejected",
+    "killed": "inconclusive",
 }
 
 

@@ -7,20 +7,22 @@ import contextlib
 import os
 import queue
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from llmkernel.devices.base import Bytes, DeviceLimits, Fault
+from llmkernel.devices.kills import fault_of_kill, is_kill, memory_kills
 from llmkernel.errors import LLMKernelError, WorkerError
 from llmkernel.evaluation.worker.errors import error_from_dict
-from llmkernel.evaluation.worker.protocol import FrameError, read_frame, write_frame
+from llmkernel.evaluation.worker.process import WorkerProcess
+from llmkernel.evaluation.worker.protocol import FrameError
 
 START_SECONDS = 120.0
+# Someone may kill a worker while it starts; someone who always does has a reason.
+_STARTS = 3
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 
 
@@ -30,6 +32,11 @@ class WorkerLostError(Exception):
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
+
+    @property
+    def is_interference(self) -> bool:
+        """Whether someone else ended it: nothing is known of what it was asked to do, which can be asked again."""
+        return self.fault.kind == "killed"
 
 
 class Worker:
@@ -43,20 +50,11 @@ class Worker:
 
     def __init__(self, device: str) -> None:
         self.device = device
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "llmkernel.evaluation.worker", device],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=worker_environment(),
-            start_new_session=True,
-            bufsize=1 << 16,
-        )
-        self._answers: queue.Queue[tuple[dict[str, Any], list[Bytes]] | Exception] = queue.Queue()
+        # Several threads may ask, one after the other.
+        self._turn = threading.RLock()
         self._hello: dict[str, Any] | None = None
-        self._is_closed = False
-        threading.Thread(target=self._read, daemon=True, name="llmkernel-worker-reader").start()
+        command = [sys.executable, "-m", "llmkernel.evaluation.worker", device]
+        self._process = WorkerProcess(command, worker_environment())
 
     @property
     def pid(self) -> int:
@@ -66,7 +64,7 @@ class Worker:
     @property
     def is_alive(self) -> bool:
         """Whether the process still runs and may be asked."""
-        return not self._is_closed and self._process.poll() is None
+        return self._process.is_running
 
     def hello(self) -> dict[str, Any]:
         """Wait until the worker is ready; return its limits and versions.
@@ -75,11 +73,14 @@ class Worker:
         ------
         llmkernel.errors.DeviceError
             When the device cannot be used here.
+        WorkerLostError
+            When someone else ended it meanwhile.
         """
-        if self._hello is None:
-            answer, _ = self._wait(START_SECONDS)
-            self._hello = answer
-        return self._hello
+        with self._turn:
+            if self._hello is None:
+                answer, _ = self._exchange(None, (), START_SECONDS)
+                self._hello = answer
+            return self._hello
 
     def limits(self) -> DeviceLimits:
         """Return the device's limits."""
@@ -107,97 +108,86 @@ class Worker:
         KeyboardInterrupt
             The worker is closed first.
         """
-        self.hello()
-        try:
-            stdin = self._process.stdin
-            assert stdin is not None
-            write_frame(stdin, header, blobs)  # type: ignore[arg-type]
-        except (OSError, ValueError):
-            raise self._lost() from None
-        except BaseException:
-            self.close()
-            raise
-        return self._wait(timeout)
+        with self._turn:
+            self.hello()
+            return self._exchange(header, blobs, timeout)
 
     def close(self) -> None:
         """End the process and everything it started."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        with contextlib.suppress(OSError, ValueError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        _end_group(self._process)
-        with contextlib.suppress(OSError):
-            self._errors.close()
+        self._process.end()
 
-    def _read(self) -> None:
-        stream = self._process.stdout
-        assert stream is not None
-        try:
-            while True:
-                self._answers.put(read_frame(stream))  # type: ignore[arg-type]
-        except (EOFError, FrameError, OSError, ValueError) as error:
-            self._answers.put(error)
-        finally:
-            with contextlib.suppress(OSError):
-                stream.close()
+    def __del__(self) -> None:
+        # An interrupt may come before anyone holds the worker that was just made.
+        process = self.__dict__.get("_process")
+        if process is not None:
+            process.end()
 
-    def _wait(self, timeout: float) -> tuple[dict[str, Any], list[Bytes]]:
-        limit = time.monotonic() + timeout
+    def _exchange(
+        self, header: dict[str, Any] | None, blobs: Sequence[Bytes], timeout: float
+    ) -> tuple[dict[str, Any], list[Bytes]]:
         try:
-            while True:
-                try:
-                    # Short waits: on Windows a lock that is waited for cannot be interrupted.
-                    answer = self._answers.get(timeout=max(0.0, min(0.25, limit - time.monotonic())))
-                    break
-                except queue.Empty:
-                    if time.monotonic() >= limit:
-                        self.close()
-                        message = f"The worker gave no answer within {timeout:g} s and was ended."
-                        raise WorkerLostError(Fault("timeout", message)) from None
+            kills = memory_kills()
+            if header is not None:
+                self._process.ask(header, blobs)
+            answer = self._answer(timeout)
         except BaseException:
+            # Also an interrupt: its answer must not be taken for that of the next request.
             self.close()
             raise
         if isinstance(answer, Exception):
-            raise self._lost()
-        header, blobs = answer
+            raise self._lost(answer, kills)
+        header, back = answer
         if "error" in header:
             error = error_from_dict(header["error"])
             if isinstance(error, WorkerError):
                 self.close()
                 raise WorkerLostError(Fault("worker_died", error.what))
             raise error
-        return header, blobs
+        return header, back
 
-    def _lost(self) -> Exception:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=5)
-        code = self._process.returncode
-        last = self._last_words()
+    def _answer(self, timeout: float) -> tuple[dict[str, Any], list[Bytes]] | Exception:
+        limit = time.monotonic() + timeout
+        was_stopped = False
+        while True:
+            with contextlib.suppress(queue.Empty):
+                # Short waits: on Windows a lock that is waited for cannot be interrupted.
+                return self._process.answers.get(timeout=max(0.0, min(0.25, limit - time.monotonic())))
+            is_stopped = self._process.is_stopped
+            if is_stopped and was_stopped:
+                raise WorkerLostError(Fault("killed", "The worker was stopped from outside and was ended."))
+            was_stopped = is_stopped
+            if time.monotonic() >= limit:
+                raise WorkerLostError(
+                    Fault("timeout", f"The worker gave no answer within {timeout:g} s and was ended.")
+                )
+
+    def _lost(self, reason: Exception, kills: int | None) -> Exception:
         self.close()
+        code = self._process.exit_code
+        last = self._process.last_words()
+        if isinstance(reason, FrameError):
+            text = f"The worker sent what is no answer ({reason}) and was ended."
+            return WorkerLostError(Fault("worker_died", text, details={"stderr": last} if last else {}))
+        if code is not None and is_kill(code):
+            return WorkerLostError(fault_of_kill("The worker", code, kills))
+        how = _ending(code) if code is not None else f"{type(reason).__name__}: {reason}"
         if self._hello is None:
             return WorkerError(
                 f"The evaluation worker for {self.device!r} did not start.",
-                received=(f"exit code {code}" + (f": {last}" if last else "")),
+                received=how + (f": {last}" if last else ""),
                 next_step="Run `llmkernel doctor` to see what is missing.",
-            )
-        how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
-        if code in (-signal.SIGKILL, 137) if hasattr(signal, "SIGKILL") else False:
-            return WorkerLostError(
-                Fault("out_of_memory", f"The worker was killed ({how}), probably for its memory.")
             )
         return WorkerLostError(
             Fault("worker_died", f"The worker ended ({how}).", details={"stderr": last} if last else {})
         )
 
-    def _last_words(self) -> str:
-        with contextlib.suppress(OSError, ValueError):
-            size = self._errors.seek(0, os.SEEK_END)
-            self._errors.seek(max(0, size - 4096))
-            lines = self._errors.read().decode(errors="replace").strip().splitlines()
-            return lines[-1][:300] if lines else ""
-        return ""
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    with contextlib.suppress(ValueError):
+        return f"signal {signal.Signals(-code).name}"
+    return f"signal {-code}"
 
 
 def worker_environment() -> dict[str, str]:
@@ -210,17 +200,6 @@ def worker_environment() -> dict[str, str]:
     return kept
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        with contextlib.suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=5)
-
-
 class WorkerPool:
     """Hands out ready workers and keeps a spare warm.
 
@@ -231,23 +210,48 @@ class WorkerPool:
         self._current: dict[str, Worker] = {}
         self._spare: dict[str, Worker] = {}
         self._lock = threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forget)
+        atexit.register(self.close)
 
     def get(self, device: str) -> Worker:
-        """Return the worker of a device, a new one if the last was lost."""
+        """Return the worker of a device, a new one if the last was lost.
+
+        Raises
+        ------
+        llmkernel.errors.DeviceError
+            When none can be started here.
+        """
+        for _ in range(_STARTS):
+            worker = self._take(device)
+            try:
+                worker.hello()
+            except WorkerLostError as lost:
+                self.discard(worker)
+                fault = lost.fault
+            except LLMKernelError:
+                self.discard(worker)
+                raise
+            else:
+                return worker
+        raise WorkerError(
+            f"The evaluation worker for {device!r} did not start.",
+            received=fault.message,
+            next_step="Run `llmkernel doctor` to see what is missing.",
+        )
+
+    def _take(self, device: str) -> Worker:
         with self._lock:
             worker = self._current.get(device)
             if worker is not None and worker.is_alive:
                 return worker
+            if worker is not None:
+                worker.close()  # an interrupt may have kept it from being closed
             worker = self._spare.pop(device, None)
             if worker is None or not worker.is_alive:
                 worker = Worker(device)
             self._current[device] = worker
-        try:
-            worker.hello()
-        except LLMKernelError:
-            self.discard(worker)
-            raise
-        return worker
+            return worker
 
     def warm(self, device: str) -> None:
         """Start a spare, if there is none; returns at once."""
@@ -271,6 +275,11 @@ class WorkerPool:
                 if workers.get(worker.device) is worker:
                     del workers[worker.device]
 
+    def forget(self) -> None:
+        """Let go of all workers without ending them: a fork of the notebook's process must not share them."""
+        self._lock = threading.Lock()
+        self._current, self._spare = {}, {}
+
     def close(self) -> None:
         """End all workers."""
         with self._lock:
@@ -281,4 +290,3 @@ class WorkerPool:
 
 
 POOL = WorkerPool()
-atexit.register(POOL.close)

@@ -28,8 +28,14 @@ def error_to_dict(error: errors.LLMKernelError) -> dict[str, Any]:
 
 
 def error_from_dict(data: dict[str, Any]) -> errors.LLMKernelError:
-    """Rebuild an error; an unknown type becomes a `WorkerError`."""
-    fields = dict(data)
+    """Rebuild an error; what is none becomes a `WorkerError`."""
+    try:
+        return _rebuilt(dict(data))
+    except (TypeError, ValueError, AttributeError):
+        return errors.WorkerError("The worker reported an error that it could not name.")
+
+
+def _rebuilt(fields: dict[str, Any]) -> errors.LLMKernelError:
     name = fields.pop("type", "")
     kind = next((c for c in _TRANSPORTABLE if c.__name__ == name), errors.WorkerError)
     error = kind.__new__(kind)

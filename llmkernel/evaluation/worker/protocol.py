@@ -27,9 +27,18 @@ class FrameError(Exception):
 
 def write_frame(stream: BinaryIO, header: dict[str, Any], blobs: Sequence[Bytes] = ()) -> None:
     """Write one frame and flush."""
+    write_parts(stream, encode_head(header, blobs), blobs)
+
+
+def encode_head(header: dict[str, Any], blobs: Sequence[Bytes] = ()) -> bytes:
+    """Return what stands before the blobs of a frame."""
     text = json.dumps({**header, "blobs": [int(b.nbytes) for b in blobs]}).encode()
-    stream.write(_PREFIX.pack(_MAGIC, len(text), sum(int(b.nbytes) for b in blobs)))
-    stream.write(text)
+    return _PREFIX.pack(_MAGIC, len(text), sum(int(b.nbytes) for b in blobs)) + text
+
+
+def write_parts(stream: BinaryIO, head: bytes, blobs: Sequence[Bytes]) -> None:
+    """Write a frame whose head is ready, and flush."""
+    stream.write(head)
     for blob in blobs:
         view = np.ascontiguousarray(blob).data.cast("B") if blob.nbytes else memoryview(b"")
         stream.writelines(view[start : start + _PIECE] for start in range(0, len(view), _PIECE))
@@ -51,17 +60,22 @@ def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], list[Bytes]]:
         raise EOFError
     if len(prefix) < _PREFIX.size:
         raise FrameError("closed inside a frame")
-    magic, header_bytes, _ = _PREFIX.unpack(prefix)
+    magic, header_bytes, blob_bytes = _PREFIX.unpack(prefix)
     if magic != _MAGIC or header_bytes > MAX_HEADER_BYTES:
         raise FrameError("not a frame")
     try:
         header = json.loads(_exactly(stream, header_bytes))
         sizes = [int(n) for n in header.pop("blobs")]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise FrameError(f"unreadable header: {error}") from None
+    if min(sizes, default=0) < 0 or sum(sizes) != blob_bytes:
+        raise FrameError("blobs that do not add up")
     blobs = []
     for size in sizes:
-        blob = np.empty(size, np.uint8)
+        try:
+            blob = np.empty(size, np.uint8)
+        except (MemoryError, ValueError) as error:
+            raise FrameError(f"a blob that does not fit into memory: {error}") from None
         view = blob.data
         done = 0
         while done < size:
