@@ -1,4 +1,4 @@
-// rogue: problem=softmax; kind=alignment; outcome=crashed|out_of_bounds|wrong_value; device=cuda; why=rows read as float4 at odd N
+// rogue: problem=softmax; kind=alignment; outcome=crashed|out_of_bounds|wrong_value; cpu=crashed; why=rows read as float4 at odd N
 //! softmax(x: float32[M, N]) -> y: float32[M, N]
 //! softmax<<<ceil_div(M, 32), 32>>>(x, y, M, N)
 __global__ void softmax(const float* x, float* y, int M, int N) {

@@ -1,4 +1,4 @@
-// rogue: problem=axpy; kind=alignment; outcome=crashed; device=cuda; why=float4 loads whatever the address is
+// rogue: problem=axpy; kind=alignment; outcome=crashed; why=float4 loads whatever the address is
 //! axpy(a: float32, x: float32[N], y: float32[N]) -> z: float32[N]
 //! axpy<<<ceil_div(N, 64), 64>>>(a, x, y, z, N)
 __global__ void axpy(float a, const float* x, const float* y, float* z, int N) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import Any
 
@@ -76,6 +77,8 @@ class FaultReader:
         details: dict[str, Any] = {name: line for name, line in places.items() if 0 < line < _HEADER_LINE}
         if kind == ReportType.DEADLOCK:
             return self._deadlock(report, details)
+        if kind == ReportType.MISALIGNED:
+            return self._misaligned(report, base, details)
         lines = f"{_place(report.line)} and {_place(report.other_line)}"
         match kind:
             case ReportType.TRAP:
@@ -114,6 +117,20 @@ class FaultReader:
             "finished": report.finished,
         }
         return self._fault(report, "deadlock", text, **details, **counts)
+
+    def _misaligned(self, report: Report, base: int, details: dict[str, Any]) -> Fault:
+        line = details.get("line") or (source_line(self._library, report.pc - base) if base else 0)
+        if line:
+            details["line"] = line
+        details["alignment"] = report.code
+        what = "an address"
+        slot = self._buffers.find(report.execution, report.address)
+        if slot is not None:
+            details |= self._element(slot, report.address - slot.payload_address)
+            what = f"the address of element {details['element']} of `{slot.name}`"
+        where = f" at line {line}" if line else ""
+        text = f"A kernel accessed {_type_name(report.text)}{where} at {what}, which is not a multiple of {report.code}."
+        return self._fault(report, "misaligned_address", text, **details)
 
     def _from_signal(self, report: Report, base: int) -> Fault:
         line = source_line(self._library, report.pc - base) if base else 0
@@ -205,6 +222,11 @@ class FaultReader:
             if line:
                 text += f", one was at line {line}"
         return text + ". A loop that waits for another block or thread may never see it."
+
+
+def _type_name(text: str) -> str:
+    name = re.sub(r"\b(?:const|volatile|struct|union)\s+", "", tidy(text).strip("'"))
+    return f"a `{name}`" if name else "a vector"
 
 
 def _place(line: int) -> str:

@@ -38,6 +38,7 @@ class ReportType(IntEnum):
     DIVERGENT_COLLECTIVE = 9
     LANE_OUTSIDE_MASK = 10
     SHARED_OVERRUN = 11
+    MISALIGNED = 12
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ _CLANG_FLAGS = (
     "-Wno-pass-failed",
 )
 _GCC_FLAGS = ("-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-fmax-errors=20")
+# x86 reads a vector from any address, a GPU does not.
+_ALIGNMENT_CHECKS = ("-fsanitize=alignment", "-fno-sanitize-recover=alignment")
 _RUNNER_FLAGS = ("-std=c++17", "-O2", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector")
 
 
@@ -87,16 +89,19 @@ class Toolchain:
         """
         flags: tuple[str, ...] = (*_KERNEL_FLAGS, f"-D__CUDA_ARCH__={cuda_arch}")
         if self.kind == "g++":
-            return (*flags, *_GCC_FLAGS, f"-march={_cpu_level()}")
+            return (*flags, *_GCC_FLAGS, *_ALIGNMENT_CHECKS, f"-march={_cpu_level()}")
         flags = (*flags, *_CLANG_FLAGS)
         if self.kind == "clang++":
-            return (*flags, f"-march={_cpu_level()}")
+            return (*flags, *_ALIGNMENT_CHECKS, f"-march={_cpu_level()}")
         return (
             *flags,
             "-target",
             "x86_64-linux-gnu",
             f"-mcpu={_cpu_level().replace('-', '_')}",
             "-fno-sanitize=all",
+            # Past zig's own driver, which would ask for its runtime library.
+            "-Xclang",
+            _ALIGNMENT_CHECKS[0],
         )
 
     def compile_kernel(self, source: Path, output: Path, flags: tuple[str, ...]) -> list[str]:

@@ -62,7 +62,7 @@ def test_writing_just_past_the_end_of_a_buffer_that_ends_off_alignment() -> None
     assert (fault.kind, fault.details["argument"], fault.details["element"]) == ("illegal_address", "a0", 5)
 
 
-@pytest.mark.parametrize("misalign", [0, 4])
+@pytest.mark.parametrize("misalign", [0, 8])
 @pytest.mark.parametrize("nbytes", [4, 100, 256, 4096, 5000])
 def test_payloads_are_aligned_and_their_ends_are_near_unmapped_memory(misalign: int, nbytes: int) -> None:
     source = """
@@ -86,13 +86,32 @@ def test_null_pointers() -> None:
     assert "null" in fault.message
 
 
-def test_misaligned_vectors() -> None:
-    source = """
-    __global__ void k(const float* x, float4* y, int shift) {
-      y[threadIdx.x] = *reinterpret_cast<const float4*>(x + shift + 4 * threadIdx.x);
-    }"""
-    fault = fault_of(source, np.zeros(256, np.float32), np.zeros((32, 4), np.float32), np.int32(1))
-    assert fault.kind == "misaligned_address"
+@pytest.mark.parametrize(
+    ("statement", "alignment", "element"),
+    [
+        ("float4 v = *reinterpret_cast<const float4*>(x + 5); y[0] = v.x + v.w;", 16, 5),
+        ("float2 v = ((const float2*)(x + 1))[t]; y[t] = v.y;", 8, 1),
+        ("y[0] = ((const int4*)(x + 2))[0].z;", 16, 2),
+        ("*(float2*)(y + 3) = make_float2(1, 2);", 8, 3),
+        ("y[0] = __ldg((const float2*)(x + 7)).x;", 8, 7),
+        ("y[0] = *(const double*)(x + 9);", 8, 9),
+    ],
+)
+def test_misaligned_accesses_name_type_element_and_line(statement: str, alignment: int, element: int) -> None:
+    source = f"""
+    __global__ void k(const float* x, float* y) {{
+      int t = threadIdx.x;
+      {statement}
+    }}"""
+    fault = fault_of(source, np.zeros(256, np.float32), np.zeros(256, np.float32))
+    details = fault.details
+    assert (fault.kind, details["alignment"], details["element"]) == (
+        "misaligned_address",
+        alignment,
+        element,
+    )
+    assert (details["argument"], details["line"]) == ("a1" if "make" in statement else "a0", 4)
+    assert details["thread"] == [0, 0, 0]
 
 
 def test_traps_and_assertions_carry_their_line() -> None:

@@ -82,3 +82,30 @@ extern "C" void cpu_device_trap(const char* what, unsigned line) {
     strncpy(report.text, what, sizeof report.text - 1);
     cpu_device::fail(report);
 }
+
+// What -fsanitize=alignment calls: the layout of its data is that of the compilers' own runtime libraries.
+namespace {
+
+struct MisalignedAccess {
+    const char* file;
+    cpu_device::u32 line, column;
+    const struct {
+        cpu_device::u16 kind, size;
+        char name[1];
+    } * type;
+    unsigned char alignment_log2;
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void __ubsan_handle_type_mismatch_v1_abort(
+    const MisalignedAccess* access, unsigned long address) {
+    cpu_device::Report report = {};
+    report.type = cpu_device::ReportType::misaligned;
+    report.line = cpu_device::place(access->line, access->file);
+    report.code = 1 << access->alignment_log2;
+    report.address = address;
+    report.pc = (cpu_device::u64)__builtin_return_address(0) - 1;
+    strncpy(report.text, access->type->name, sizeof report.text - 1);
+    cpu_device::fail(report);
+}

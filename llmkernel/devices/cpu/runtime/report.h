@@ -17,6 +17,7 @@ enum class ReportType : u32 {
     divergent_collective = 9,
     lane_outside_mask = 10,
     shared_overrun = 11,  // address: offset behind the dynamic shared memory
+    misaligned = 12,      // address, code: the alignment that it should have, text: the type; line
 };
 
 // Read by process.py with the same layout.

@@ -26,6 +26,11 @@ constexpr unsigned shared_watch_bytes = 1024;
 // Marks a line number that is not the candidate's.
 constexpr u32 header_line = 0x80000000u;
 
+// A line of the candidate as it is, one of a header with the mark. Only headers are known by an absolute path.
+constexpr inline __attribute__((always_inline)) u32 place(u32 line, const char* file) {
+    return file[0] == '/' ? line | header_line : line;
+}
+
 // A CUDA thread, as its own code sees it.
 struct Thread {
     uint3 index;

@@ -38,15 +38,6 @@
 // A default argument is evaluated where the call stands: the source line, at no cost when nothing goes wrong.
 #define CPU_DEVICE_LINE unsigned line = cpu_device::place(__builtin_LINE(), __builtin_FILE())
 
-namespace cpu_device {
-
-// A line of the candidate as it is, one of a header with a mark. Only headers are known by an absolute path.
-constexpr CPU_DEVICE_INLINE unsigned place(unsigned line, const char* file) {
-    return file[0] == '/' ? line | header_line : line;
-}
-
-}  // namespace cpu_device
-
 #define threadIdx (cpu_device_thread->index)
 #define blockIdx (cpu_device_block.index)
 #define blockDim (cpu_device_block.block_dim)
