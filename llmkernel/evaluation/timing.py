@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,12 +45,52 @@ SUSPECT = 1.05
 REQUEST_SECONDS = 300.0
 EMULATED_SAMPLES = 5
 CHECKED_OUTPUTS = 2
+PROGRESS_SECONDS = 0.2
+
+
+Listener = Callable[[tuple[Measurement, ...]], None]
+
+
+class Progress:
+    """Tells a listener what was measured so far, a few times a second.
+
+    Parameters
+    ----------
+    listener : callable or None
+    clock : callable
+        Seconds, rising.
+    """
+
+    def __init__(self, listener: Listener | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._listener = listener
+        self._clock = clock
+        self._told_at: float | None = None
+        self._done: list[Measurement] = []
+
+    def __call__(
+        self, kernel: Measurement | Sequence[float], label: str = "", row: Sequence[float] = ()
+    ) -> None:
+        """Take the kernel's samples so far, and those of the baseline that is being timed."""
+        now = self._clock()
+        if self._listener is None or (self._told_at is not None and now - self._told_at < PROGRESS_SECONDS):
+            return
+        self._told_at = now
+        mine = kernel if isinstance(kernel, Measurement) else measurement("this kernel", kernel)
+        running = (measurement(label, row),) if row else ()
+        self._listener((mine, *self._done, *running))
+
+    def finish(self, row: Measurement) -> None:
+        """Keep the row of a baseline that is done."""
+        self._done.append(row)
 
 
 def time_candidate(
-    judge: Judge, problem: Problem, baselines: dict[str, Callable[..., Any]]
+    judge: Judge,
+    problem: Problem,
+    baselines: dict[str, Callable[..., Any]],
+    on_samples: Listener | None = None,
 ) -> tuple[Finding | None, Timing | None]:
-    """Time the judge's candidate at the user's sizes.
+    """Time the judge's candidate at the user's sizes; `on_samples` hears the rows while samples arrive.
 
     Returns
     -------
@@ -84,15 +124,18 @@ def time_candidate(
     module = judge.session.ensure_compiled()
     header = {"op": "time_open", "module": module.number, "plan": plan.to_dict(), "inputs": names}
     ask = judge.session.worker.request
+    progress = Progress(on_samples)
     try:
         ask(header, blobs, timeout=REQUEST_SECONDS)
         if judge.device == "cpu":
-            timing = _emulated(judge, problem, own)
+            timing = _emulated(judge, problem, own, progress)
         else:
-            timing = _on_gpu(judge, problem, draws, baselines)
+            timing = _on_gpu(judge, problem, draws, baselines, progress)
         answer, outputs = ask({"op": "time_outputs"}, timeout=REQUEST_SECONDS)
         ask({"op": "time_close"}, timeout=REQUEST_SECONDS)
     except WorkerLostError as lost:
+        if lost.is_interference:
+            raise
         return Finding(
             "crashed", f"The worker was lost while it timed the kernel: {lost.fault.message}"
         ), None
@@ -102,19 +145,21 @@ def time_candidate(
     return None, replace(timing, workload=workload.label())
 
 
-def _emulated(judge: Judge, problem: Problem, own: list[Any]) -> Timing:
+def _emulated(judge: Judge, problem: Problem, own: list[Any], progress: Progress) -> Timing:
     assert judge.session is not None
     answer, _ = judge.session.worker.request(
         {"op": "time_sample", "count": EMULATED_SAMPLES}, timeout=REQUEST_SECONDS
     )
-    samples = []
+    kernel = measurement("this kernel, emulated", answer["ms"])
+    samples: list[float] = []
     for _ in range(EMULATED_SAMPLES):
+        progress(kernel, "reference on this CPU", samples)
         started = time.perf_counter()
         problem.run_reference(own)
         samples.append(1e3 * (time.perf_counter() - started))
     return Timing(
         is_emulation=True,
-        kernel=measurement("this kernel, emulated", answer["ms"]),
+        kernel=kernel,
         baselines=(measurement("reference on this CPU", samples),),
         bytes_moved=bytes_moved(problem),
         claim="Emulated on the CPU: this says nothing about speed on a GPU.",
@@ -122,7 +167,11 @@ def _emulated(judge: Judge, problem: Problem, own: list[Any]) -> Timing:
 
 
 def _on_gpu(
-    judge: Judge, problem: Problem, draws: list[list[Any]], baselines: dict[str, Callable[..., Any]]
+    judge: Judge,
+    problem: Problem,
+    draws: list[list[Any]],
+    baselines: dict[str, Callable[..., Any]],
+    progress: Progress,
 ) -> Timing:
     assert judge.session is not None
     session = judge.session
@@ -135,14 +184,16 @@ def _on_gpu(
     mine: list[float] = []
     rows: list[Measurement] = []
     for label, header, blobs in _baseline_requests(problem, draws, baselines):
-        row = _against(label, header, blobs, kernel_turn, mine)
+        row = _against(label, header, blobs, kernel_turn, mine, progress)
         if row is not None:
             rows.append(row)
+            progress.finish(row)
     started = time.monotonic()
     while len(mine) < TURN * LEAST_TURNS or (
         relative_error_of_median(mine) > RELATIVE_ERROR and time.monotonic() - started < SECONDS
     ):
         mine += kernel_turn()
+        progress(mine)
     kernel = measurement("this kernel", mine)
     dtypes = sorted({s.dtype for s in problem.signature.arrays()})
     answer, _ = session.worker.request({"op": "roofline", "dtypes": dtypes}, timeout=REQUEST_SECONDS)
@@ -155,6 +206,7 @@ def _against(
     blobs: list[Bytes],
     kernel_turn: Callable[[], list[float]],
     mine: list[float],
+    progress: Progress,
 ) -> Measurement | None:
     """Time one baseline in turn with the kernel, A B B A; None where it cannot run."""
     worker = BASELINES.get("cuda")
@@ -176,6 +228,7 @@ def _against(
             mine += a1 + a2
             theirs += b1 + b2
             pairs += [float(np.median(b1) / np.median(a1)), float(np.median(b2) / np.median(a2))]
+            progress(mine, label, theirs)  # between turns: no sample is being taken
     except (WorkerLostError, LLMKernelError):
         BASELINES.discard(worker)
         return None

@@ -208,9 +208,16 @@ class _Seen:
 
 
 def _compare(
-    got: HostArray, oracle: HostArray, mask: Mask, scale: Floats, limit: Floats | float, step: float
+    got: HostArray,
+    oracle: HostArray,
+    mask: Mask,
+    scale: Floats,
+    limit: Floats | float,
+    step: float,
+    *,
+    listed: int | None = LISTED,
 ) -> _Seen:
-    """Compare block by block; errors up to `step` count as none."""
+    """Compare block by block; errors up to `step` count as none, `listed` indices are kept of a block."""
     mine, right = as_rows(got), as_rows(oracle)
     marks = None if mask is None else as_rows(mask)
     wide = np.complex128 if np.iscomplexobj(oracle) else np.float64
@@ -224,7 +231,7 @@ def _compare(
             absolute = np.where(np.isnan(absolute), np.inf, absolute)
             worst = float(np.where(absolute > step, absolute / scale[block[0]], 0.0).max(initial=0.0))
         over = np.argwhere(absolute > (limit if isinstance(limit, float) else limit[block[0]]))
-        flat = (over[:LISTED, 0] + block[0].start) * columns + over[:LISTED, 1] + block[1].start
+        flat = (over[:listed, 0] + block[0].start) * columns + over[:listed, 1] + block[1].start
         return worst, flat.astype(np.int64), len(over)
 
     found = map_blocks(look, *right.shape)
@@ -261,15 +268,41 @@ def deviation(
     """
     if not got.size:
         return Deviation(0.0, np.zeros(0, np.int64), 0)
+    scale, limit, step = _limits(got, oracle, mask, allowed, condition, slack)
+    seen = _compare(got, oracle, mask, scale, limit, step)
+    bad = np.concatenate(seen.bad)[:LISTED] if seen.bad else np.zeros(0, np.int64)
+    return Deviation(seen.error, bad, seen.bad_count)
+
+
+def _limits(
+    got: HostArray,
+    oracle: HostArray,
+    mask: Mask,
+    allowed: Allowance,
+    condition: Floats | None,
+    slack: float,
+) -> tuple[Floats, Floats, float]:
+    """Return each row's scale and limit, (rows, 1), and the error that counts as none."""
     step = smallest_step(dtype_name(got.dtype)) + slack
     scale = row_scale(oracle, mask)
     limit = allowed.relative * scale + step
     if condition is not None:
         limit = limit + _CONDITION_FACTOR * condition
     scale[scale == 0] = 1.0
-    seen = _compare(got, oracle, mask, scale, limit, step)
-    bad = np.concatenate(seen.bad)[:LISTED] if seen.bad else np.zeros(0, np.int64)
-    return Deviation(seen.error, bad, seen.bad_count)
+    return scale, limit, step
+
+
+def deviating(
+    got: HostArray,
+    oracle: HostArray,
+    mask: Mask,
+    allowed: Allowance,
+    condition: Floats | None = None,
+    slack: float = 0.0,
+) -> list[npt.NDArray[np.int64]]:
+    """Return the flat indices of all elements that `deviation` counts, in parts; takes its arguments."""
+    scale, limit, step = _limits(got, oracle, mask, allowed, condition, slack)
+    return _compare(got, oracle, mask, scale, limit, step, listed=None).bad
 
 
 def condition_of(oracle: HostArray, perturbed: HostArray, mask: Mask) -> Floats:

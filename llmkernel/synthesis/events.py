@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from llmkernel.evaluation.report import CheckResult, Report
+from llmkernel.evaluation.report import CheckResult, Measurement, Report
 from llmkernel.providers.base import Reply, Usage
 
 
@@ -38,12 +38,23 @@ class Attempt:
 
 @dataclass(frozen=True)
 class PromptBuilt:
-    """A prompt is ready: `attempt` of at most `attempts`."""
+    """A prompt is ready: `attempt` of at most `attempts`.
+
+    Attributes
+    ----------
+    attempt, attempts : int
+    provider : str
+        Whom it is sent to, in words.
+    tokens : int
+    messages : tuple of (str, str)
+        Role and text of every part, exactly as it is sent; the system prompt first.
+    """
 
     attempt: int
     attempts: int
     provider: str
     tokens: int
+    messages: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,13 @@ class CheckFinished:
 
 
 @dataclass(frozen=True)
+class SamplesTaken:
+    """Samples arrived: the timing table so far, this kernel first. Nothing may be claimed of it yet."""
+
+    rows: tuple[Measurement, ...]
+
+
+@dataclass(frozen=True)
 class AttemptFinished:
     """One round is over; its report says how."""
 
@@ -116,6 +134,7 @@ SynthesisEvent = (
     | WaitingSeen
     | StageStarted
     | CheckFinished
+    | SamplesTaken
     | AttemptFinished
     | Accepted
     | GaveUp

@@ -24,6 +24,7 @@ from llmkernel.synthesis.events import (
     CheckFinished,
     GaveUp,
     PromptBuilt,
+    SamplesTaken,
     StageStarted,
     SynthesisEvent,
     TextReceived,
@@ -182,7 +183,9 @@ class Loop:
         )
         prompt = request.messages[-1].text
         tokens = self.provider.count_tokens(request)
-        self.emit(PromptBuilt(number, self.options.attempts, self.provider.describe(request), tokens))
+        parts = (("system", request.system), *((m.role, m.text) for m in request.messages))
+        asked = self.provider.describe(request)
+        self.emit(PromptBuilt(number, self.options.attempts, asked, tokens, parts))
         started = time.perf_counter()
         reply = self._reply(request)
         seconds = {"provider": time.perf_counter() - started}
@@ -285,6 +288,7 @@ class Loop:
             checks=self.options.checks,
             on_check=lambda c: self.emit(CheckFinished(c)),
             on_stage=lambda s: self.emit(StageStarted(s)),
+            on_samples=lambda rows: self.emit(SamplesTaken(rows)),
         )
 
     def _best(self) -> Attempt | None:

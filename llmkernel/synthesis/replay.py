@@ -20,7 +20,7 @@ from llmkernel.records.record import Record, RecordedProblem, source_digest, utc
 from llmkernel.records.store import RecordStore, StoredRecord
 from llmkernel.records.transcript import transcript_lines
 from llmkernel.synthesis.devices import environment_of
-from llmkernel.synthesis.events import Accepted, CheckFinished, StageStarted, SynthesisEvent
+from llmkernel.synthesis.events import Accepted, CheckFinished, SamplesTaken, StageStarted, SynthesisEvent
 from llmkernel.synthesis.generated_kernel import GeneratedKernel
 from llmkernel.synthesis.loop import LoopOptions, LoopResult
 
@@ -103,6 +103,7 @@ def replay(
             checks=options.checks,
             on_check=lambda c: emit(CheckFinished(c)),
             on_stage=lambda s: emit(StageStarted(s)),
+            on_samples=lambda rows: emit(SamplesTaken(rows)),
         )
         report = replace(report, warnings=(*report.warnings, f"Replayed and verified again: {reason}"))
         if not report.is_passed:

@@ -20,6 +20,7 @@ from llmkernel.synthesis.events import (
     AttemptFinished,
     CheckFinished,
     GaveUp,
+    SamplesTaken,
     StageStarted,
     SynthesisEvent,
 )
@@ -86,6 +87,7 @@ def accept_source(
         checks=checks,
         on_check=lambda check: emit(CheckFinished(check)),
         on_stage=lambda stage: emit(StageStarted(stage)),
+        on_samples=lambda rows: emit(SamplesTaken(rows)),
     )
     attempt = Attempt(
         1, "", source=source, report=report, seconds={"evaluation": time.perf_counter() - started}

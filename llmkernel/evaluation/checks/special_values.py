@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from llmkernel.evaluation.checks.base import Check
 from llmkernel.evaluation.draw import Draw, Finding, examples
+from llmkernel.evaluation.error_map import error_map
 from llmkernel.evaluation.tolerance import special_mismatch
 
 
@@ -36,6 +37,13 @@ class SpecialValues(Check):
                     "non_finite",
                     f"`{slot.name}` has {wrong.size} elements where NaN or infinity is misplaced; {first['index']}: got "
                     f"{first['got']}, expected {first['expected']}, at {draw.workload.label()}.",
-                    {**draw.where(), "result": slot.name, "count": int(wrong.size), "examples": shown},
+                    {
+                        **draw.where(),
+                        "result": slot.name,
+                        "count": int(wrong.size),
+                        "total": int(slot.got.size),
+                        "examples": shown,
+                        "map": error_map(slot.shape, [wrong]),
+                    },
                 )
         return None

@@ -6,12 +6,15 @@ tolerance and its source: `llmkernel.evaluation.tolerance`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from llmkernel.evaluation.checks.base import Check
 from llmkernel.evaluation.checks.repeatable import uses_atomics
 from llmkernel.evaluation.draw import Draw, Finding, Slot, examples
-from llmkernel.evaluation.tolerance import comparable, deviation, smallest_normal
+from llmkernel.evaluation.error_map import error_map
+from llmkernel.evaluation.tolerance import comparable, deviating, deviation, smallest_normal
 from llmkernel.problem.dtypes import DTYPES
 
 
@@ -71,7 +74,9 @@ def _close(draw: Draw, slot: Slot, number: int) -> Finding | None:
         return None
     draw.figures["failed"] = 1.0
     detail = f"Row-scaled error {seen.error:.3g}, allowed {target.allowed.relative:.3g}."
-    return _finding(draw, slot, seen.bad, seen.bad_count, detail)
+    condition = draw.condition(number) if conditioned else None
+    wrong = deviating(slot.got, target.oracle, mask, target.allowed, condition, slack)
+    return _finding(draw, slot, seen.bad, seen.bad_count, detail, wrong)
 
 
 def _flushed(draw: Draw, slot: Slot) -> float:
@@ -81,7 +86,15 @@ def _flushed(draw: Draw, slot: Slot) -> float:
     return smallest_normal(slot.dtype) * slot.target.allowed.reduction_length
 
 
-def _finding(draw: Draw, slot: Slot, flat: np.ndarray, count: int, detail: str) -> Finding:
+def _finding(
+    draw: Draw,
+    slot: Slot,
+    flat: np.ndarray,
+    count: int,
+    detail: str,
+    wrong: Sequence[np.ndarray] | None = None,
+) -> Finding:
+    """Return the finding; `wrong` holds all wrong elements where `flat` lists only some."""
     assert slot.got is not None
     shown = examples(slot, flat)
     first = shown[0]
@@ -97,6 +110,7 @@ def _finding(draw: Draw, slot: Slot, flat: np.ndarray, count: int, detail: str) 
             "total": int(slot.got.size),
             "examples": shown,
             "pattern": _pattern(slot, flat, count),
+            "map": error_map(slot.shape, [flat] if wrong is None else wrong),
         },
     )
 
