@@ -31,6 +31,8 @@ class Declaration:
         After ``extern "C"``, or inside its block.
     is_conditional : bool
         Between `#if` and `#endif`.
+    body : list of CxxToken
+        Of a function, braces included.
     """
 
     tokens: list[CxxToken]
@@ -41,6 +43,7 @@ class Declaration:
     is_specialization: bool = False
     is_c_linkage: bool = False
     is_conditional: bool = False
+    body: list[CxxToken] = field(default_factory=list)
 
 
 def skip_balanced(tokens: list[CxxToken], start: int) -> int:
@@ -188,6 +191,7 @@ class _Reader:
         start = self.index
         has_body = is_function = False
         head_end: int | None = None
+        body: list[CxxToken] = []
         while self.index < len(self.tokens):
             text = self.text()
             if text == ";":
@@ -198,8 +202,9 @@ class _Reader:
                 break
             if text == "{":
                 head_end = self.index if head_end is None else head_end
-                self.index = skip_balanced(self.tokens, self.index)
+                opening, self.index = self.index, skip_balanced(self.tokens, self.index)
                 has_body = True
+                body = body or self.tokens[opening : self.index] if is_function else body
                 if self.text() == "catch" or not is_function:
                     continue
                 break
@@ -217,7 +222,15 @@ class _Reader:
         is_c_linkage = None in self.scopes or [t.kind for t in tokens[:2]] == ["name", "string"]
         is_conditional = bool(tokens) and tokens[0].line in self.conditional
         return Declaration(
-            tokens, template, names, self.aliases, has_body, is_specialization, is_c_linkage, is_conditional
+            tokens,
+            template,
+            names,
+            self.aliases,
+            has_body,
+            is_specialization,
+            is_c_linkage,
+            is_conditional,
+            body,
         )
 
     def record_alias(self, declaration: Declaration) -> None:
