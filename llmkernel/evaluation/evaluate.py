@@ -14,7 +14,7 @@ from llmkernel.errors import DeviceUnavailableError, LLMKernelError, UsageError
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.feedback import feedback_of
 from llmkernel.evaluation.judge import Judge, quick_and_full
-from llmkernel.evaluation.report import CheckResult, Report, Timing
+from llmkernel.evaluation.report import CheckResult, Measurement, Report, Timing
 from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.state import check_state
 from llmkernel.evaluation.tools import chosen_tools
@@ -202,6 +202,7 @@ def evaluate_problem(
             with_timing=with_timing,
             baselines=baselines or {},
             tools=chosen_tools(checks),
+            on_samples=on_samples,
         )
     except Verdict as verdict:
         finding = verdict.finding
@@ -232,6 +233,7 @@ def _judge(
     with_timing: bool,
     baselines: dict[str, Callable[..., Any]],
     tools: Sequence[str],
+    on_samples: Callable[[tuple[Measurement, ...]], None] | None,
 ) -> tuple[Finding | None, Timing | None]:
     stage("compile")
     judge.parse()
@@ -257,7 +259,7 @@ def _judge(
 
     mark = time.perf_counter()
     stage("timing")
-    finding, timing = time_candidate(judge, problem, baselines)
+    finding, timing = time_candidate(judge, problem, baselines, on_samples)
     judge.seconds["timing"] = time.perf_counter() - mark
     return finding, timing
 
