@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from llmkernel.display import figures, view
 from llmkernel.display.attempts import attempt_verdict
 from llmkernel.display.clean import clean, one_line
-from llmkernel.evaluation.report import CheckResult
+from llmkernel.evaluation.report import CheckResult, Measurement
 from llmkernel.synthesis.events import (
     Accepted,
     Attempt,
@@ -16,6 +16,7 @@ from llmkernel.synthesis.events import (
     CheckFinished,
     GaveUp,
     PromptBuilt,
+    SamplesTaken,
     StageStarted,
     SynthesisEvent,
     TextReceived,
@@ -91,6 +92,7 @@ class LiveState:
     finished: list[Attempt] = field(default_factory=list)
     tail: Tail = field(default_factory=Tail)
     thinking: str = ""
+    samples: tuple[Measurement, ...] = ()
     waiting_until: float | None = None
     waiting_reason: str = ""
     closing: str = ""
@@ -124,6 +126,9 @@ class LiveState:
                 is_bad = event.result.status == "failed"
                 summary = one_line(event.result.summary, 300)
                 return f"{symbol} {one_line(event.result.name, 60)} {word}: {summary}" if is_bad else ""
+            case SamplesTaken():
+                self.samples = event.rows
+                return ""
             case AttemptFinished():
                 self._end_stage(now)
                 self.finished.append(event.attempt)
@@ -142,7 +147,7 @@ class LiveState:
             event.attempts,
             one_line(event.provider, 120),
         )
-        self.stages, self.checks, self.tail, self.thinking = [], [], Tail(), ""
+        self.stages, self.checks, self.tail, self.thinking, self.samples = [], [], Tail(), "", ()
         detail = f"{figures.grouped(event.tokens)} tokens" if event.tokens else ""
         self._enter("asking", detail, now)
         asked = f"asking {self.provider}" + (f" ({detail})" if detail else "")
