@@ -26,7 +26,13 @@ from llmkernel.synthesis.events import (
 
 TAIL_LINES = 30
 _LINE = 200
-_STAGES = {"quick": "quick check", "full": "full verification", "timing": "timing", "replay": "replay"}
+_STAGES = {
+    "quick": "quick check",
+    "full": "full verification",
+    "timing": "timing",
+    "replay": "replay",
+    "memory": "memory checks",
+}
 
 
 @dataclass

@@ -23,6 +23,13 @@ _ORIGINS = {
 }
 
 
+_LEVELS = {
+    "quick": "quick check",
+    "full": "full verification",
+    "memory": "memory checks only, not verified",
+}
+
+
 @dataclass(frozen=True)
 class Page:
     """What `llmkernel.display.bundle.report_bundle` was given; see there."""
@@ -69,9 +76,7 @@ def tokens_text(usage: Usage | None) -> str:
 def byline(page: Page) -> str:
     """Return one line: level, device, origin and who wrote it."""
     report = page.report
-    level = {"quick": "quick check", "full": "full verification"}.get(
-        report.level, one_line(report.level, 40)
-    )
+    level = _LEVELS.get(report.level, one_line(report.level, 40))
     writer = " · ".join(one_line(p, 80) for p in (page.provider, page.model) if p and p != page.origin)
     rounds = figures.plural(len(page.attempts), "attempt") if len(page.attempts) > 1 else ""
     parts = [level, view.device_text(report), page.origin_text, writer, rounds]

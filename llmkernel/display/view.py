@@ -46,12 +46,10 @@ def verdict(report: Report) -> Verdict:
     """Return how the outcome of `report` is written."""
     word = report.outcome.replace("_", " ")
     if report.outcome == "passed":
-        if not report.is_verified:
-            return Verdict("?", "ran, not verified", "unsure")
         return Verdict(
             "✓", f"{word} at the user’s tolerance" if is_tolerance_users_own(report) else word, "good"
         )
-    if report.outcome == "inconclusive":
+    if report.outcome in ("inconclusive", "unverified"):
         return Verdict("?", word, "unsure")
     return Verdict("⊘" if report.outcome == "rejected" else "✗", word, "bad")
 
@@ -216,8 +214,8 @@ def notices(report: Report) -> list[str]:
     if is_tolerance_users_own(report):
         reason = one_line(report.tolerance.get("reason", "") or "", 400)
         lines.append("The tolerance is the user’s own" + (f": {reason}" if reason else ""))
-    if not report.is_verified:
-        lines.append("There is no reference: nothing says that these results are right")
+    if report.outcome == "unverified":
+        lines.append("Unverified: there is no reference, and nothing says that these results are right")
     if report.level == "quick" and report.is_passed:
         lines.append("Quick check only: the user’s own inputs, once")
     if report.timing is not None and report.timing.is_suspect:

@@ -26,6 +26,7 @@ OUTCOMES = (
     "out_of_memory",
     "rejected",
     "inconclusive",
+    "unverified",
 )
 
 CheckStatus = Literal["passed", "failed", "warning", "not_applicable", "not_run"]
@@ -128,7 +129,7 @@ class Report:
     Attributes
     ----------
     outcome : str
-        One of `OUTCOMES`.
+        One of `OUTCOMES`; ``unverified`` is the best that a candidate without a reference comes to.
     headline : str
         One sentence: the verdict and its reason.
     name : str
@@ -137,9 +138,9 @@ class Report:
     device : dict
         `DeviceLimits.to_dict` and versions.
     level : str
-        ``quick`` or ``full``.
+        ``quick``, ``full``, or ``memory``: the checks that need no reference.
     is_verified : bool
-        False for a candidate that was run without a reference.
+        False for a candidate that was run without a reference: it has never ``passed``.
     checks : tuple of CheckResult
     workloads : tuple of dict
         One dict a draw: ``sizes``, ``family``, ``is_users_own``, ``error`` (in units of the tolerance's scale),
@@ -182,6 +183,9 @@ class Report:
     def __post_init__(self) -> None:
         if self.outcome not in OUTCOMES:
             raise ValueError(f"outcome is one of {', '.join(OUTCOMES)}; received {self.outcome!r}")
+        if self.outcome == ("unverified" if self.is_verified else "passed"):
+            pair = f"{self.outcome!r}, is_verified={self.is_verified}"
+            raise ValueError(f"'passed' needs a reference, 'unverified' has none; received {pair}")
         if self.timing is not None and self.outcome != "passed":
             raise ValueError(f"timing stands only beside 'passed'; received {self.outcome!r}")
 

@@ -83,7 +83,7 @@ def _options_of_cell(ipython: Any, name: str) -> list[str]:
             given = vars(parse_line(magics[found["magic"]], found["line"]))
         except LLMKernelError:
             continue
-        if (given["name"] or f"{given['reference'].rpartition('.')[2]}_cuda") == name:
+        if (given["name"] or f"{(given['reference'] or '').rpartition('.')[2]}_cuda") == name:
             return list(_kept_words(found["line"]))
     return []
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
-from llmkernel.config import get_config
-from llmkernel.errors import UsageError
-from llmkernel.magics.job import make_job
+from llmkernel.config import LLMKernel, get_config
+from llmkernel.errors import CandidateError, UsageError
+from llmkernel.magics.job import make_job, make_unverified_job
 from llmkernel.magics.options import CUDA_ARGUMENTS, CudaOptions, declare, parse_options
 
-_USAGE = "%%cuda NAME --from REFERENCE [options]\n    a .cu file under its launch header"
+if TYPE_CHECKING:
+    from llmkernel.problem.signature import Signature
+
+_USAGE = "%%cuda [NAME] [--from REFERENCE] [options]\n    a .cu file under its launch header"
 
 
 @magics_class
@@ -20,11 +25,13 @@ class CudaMagics(Magics):  # type: ignore[misc]
     @no_var_expand  # type: ignore[untyped-decorator]
     @line_cell_magic  # type: ignore[untyped-decorator]
     def cuda(self, line: str, cell: str | None = None) -> None:
-        """Take the cell as a CUDA kernel that computes what REFERENCE computes.
+        """Take the cell as a CUDA kernel: a .cu file under a launch header.
 
-        The body is a .cu file under a launch header. It is judged as a provider's candidate is: compiled,
-        proved against REFERENCE, timed. Once accepted it is a callable NAME, kept in kernels/ beside the
-        notebook. Nobody is asked.
+        With --from it is judged as a provider's candidate is: compiled, proved against REFERENCE, timed. Once
+        accepted it is a callable NAME, kept in kernels/ beside the notebook. Nobody is asked.
+
+        Without --from it is compiled and run under the memory checks, on the variables that are called like the
+        header's inputs. What comes of it can be called, and is *unverified* wherever it is shown.
 
             %%cuda double_cuda --from double
             //! double_cuda(x: float32[N]) -> y: float32[N]
@@ -37,12 +44,19 @@ class CudaMagics(Magics):  # type: ignore[misc]
         """
         if cell is None or not cell.strip():
             raise UsageError(
-                "usage: %%cuda NAME --from REFERENCE [options], and below it a .cu file",
+                "usage: %%cuda [NAME] [--from REFERENCE] [options], and below it a .cu file",
                 next_step="%%cuda? explains the options and shows a launch header.",
             )
         config = get_config(self.shell)
-        options = parse_options(CudaOptions, self.cuda, line, config)
-        job = make_job(self.shell, options, config)
+        signature = _signature_of(cell)
+        named = signature.name if signature is not None else "kernel"
+        options = parse_options(
+            CudaOptions, self.cuda, line, config, named if named.isidentifier() else "kernel"
+        )
+        if options.reference is None:
+            self._unverified(cell, options, signature, config)
+            return
+        job = make_job(self.shell, options, options.reference, config)
         from llmkernel.magics.output import CellOutput
         from llmkernel.synthesis.source import accept_source
 
@@ -50,3 +64,25 @@ class CudaMagics(Magics):  # type: ignore[misc]
             kernel = accept_source(cell, job.reference, **job.arguments, on_event=output)
             output.finish(kernel)
         self.shell.push({options.name: kernel})
+
+    def _unverified(
+        self, cell: str, options: CudaOptions, signature: Signature | None, config: LLMKernel
+    ) -> None:
+        arguments = make_unverified_job(self.shell, options, signature, config)
+        from llmkernel.magics.output import CellOutput
+        from llmkernel.synthesis.unverified_source import accept_unverified
+
+        with CellOutput(options.name, quiet=options.quiet) as output:
+            kernel = accept_unverified(cell, **arguments, on_event=output)
+            output.finish(kernel)
+        self.shell.push({options.name: kernel})
+
+
+def _signature_of(source: str) -> Signature | None:
+    from llmkernel.candidate.header import parse_header
+
+    try:
+        return parse_header(source).signature
+    except CandidateError:
+        # What is wrong with it is in the report.
+        return None

@@ -41,7 +41,7 @@ class CudaFromMagics(Magics):  # type: ignore[misc]
         config = get_config(self.shell)
         options = parse_options(CudaFromOptions, self.cuda_from, line, config)
         refuse_secrets(f"{line}\n{cell}")
-        job = make_job(self.shell, options, config)
+        job = make_job(self.shell, options, options.reference, config)
         arguments = {
             **job.arguments,
             "provider": options.provider,

@@ -94,7 +94,7 @@ class KernelsMagics(Magics):  # type: ignore[misc]
                 "%kernels restore needs --version.",
                 next_step=f"%kernels history {arguments.record} lists the versions.",
             )
-        stored = store.restore(arguments.record, arguments.version)
+        stored = store.rollback(arguments.record, arguments.version)
         print(f"{arguments.version} is in place again: {stored.folder}")  # noqa: T201 - the cell's output
         print(f"Run the cell that makes {arguments.record} again to use it.")  # noqa: T201
 

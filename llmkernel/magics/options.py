@@ -109,10 +109,19 @@ CUDA_FROM_ARGUMENTS = (
 
 CUDA_ARGUMENTS = (
     argument(
-        "name", metavar="NAME", type=parsing.identifier, help="Name that the kernel gets in the notebook."
+        "name",
+        metavar="NAME",
+        nargs="?",
+        type=parsing.identifier,
+        help="Name that the kernel gets in the notebook; default: the launch header's.",
     ),
     argument_group("what is computed"),
-    argument("--from", dest="reference", metavar="REFERENCE", required=True, help=_REFERENCE),
+    argument(
+        "--from",
+        dest="reference",
+        metavar="REFERENCE",
+        help=_REFERENCE + " Without it the kernel stays unverified.",
+    ),
     *_EXAMPLE,
     argument_group("where it runs"),
     *_PLACE,
@@ -126,10 +135,12 @@ _OF_THE_PROVIDER = ("provider", "model", "effort", "max_tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CudaOptions:
-    """One line of ``%%cuda``, the configuration's defaults filled in; `CUDA_ARGUMENTS` has the meanings."""
+class CellOptions:
+    """What the lines of both cell magics say, the configuration's defaults filled in.
 
-    reference: str
+    `CUDA_ARGUMENTS` and `CUDA_FROM_ARGUMENTS` have the meanings.
+    """
+
     name: str
     inputs: str | None
     shapes: tuple[dict[str, int], ...] | None
@@ -142,9 +153,17 @@ class CudaOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CudaFromOptions(CudaOptions):
-    """One line of ``%%cuda_from``; `CUDA_FROM_ARGUMENTS` has the meanings."""
+class CudaOptions(CellOptions):
+    """One line of ``%%cuda``; without a reference the kernel stays unverified."""
 
+    reference: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaFromOptions(CellOptions):
+    """One line of ``%%cuda_from``."""
+
+    reference: str
     provider: str | None
     model: str | None
     effort: str | None
@@ -172,10 +191,12 @@ def declare(
     return decorate
 
 
-Options = TypeVar("Options", bound=CudaOptions)
+Options = TypeVar("Options", bound=CellOptions)
 
 
-def parse_options(kind: type[Options], magic: Callable[..., Any], line: str, config: LLMKernel) -> Options:
+def parse_options(
+    kind: type[Options], magic: Callable[..., Any], line: str, config: LLMKernel, name: str = ""
+) -> Options:
     """Parse the line of a cell.
 
     Parameters
@@ -187,6 +208,8 @@ def parse_options(kind: type[Options], magic: Callable[..., Any], line: str, con
     line : str
     config : LLMKernel
         Where the line is silent.
+    name : str
+        Of a kernel that the line gives none; default: the reference's with ``_cuda``.
 
     Raises
     ------
@@ -195,7 +218,7 @@ def parse_options(kind: type[Options], magic: Callable[..., Any], line: str, con
     """
     given = vars(parsing.parse_line(magic, line))
     given["baseline"] = tuple(given["baseline"] or ())
-    given["name"] = given["name"] or f"{given['reference'].rpartition('.')[2]}_cuda"
+    given["name"] = given["name"] or name or f"{given['reference'].rpartition('.')[2]}_cuda"
     for field in fields(kind):
         if given[field.name] is None and field.name not in _OF_THE_PROVIDER:
             given[field.name] = getattr(config, field.name, None)

@@ -43,7 +43,8 @@ class CellOutput:
 
         Parameters
         ----------
-        kernel : llmkernel.synthesis.generated_kernel.GeneratedKernel
+        kernel : llmkernel.synthesis.generated_kernel.GeneratedKernel or \
+                llmkernel.synthesis.unverified_kernel.UnverifiedKernel
         """
         from llmkernel.display.bundle import report_bundle
 
@@ -59,7 +60,8 @@ class CellOutput:
                 source=kernel.source,
                 attempts=self._attempts,
                 record=record.to_output(kernel.source) if record is not None else None,
-                origin=accepted.source if accepted else "generated",
+                # Nothing is accepted without a reference; who has none wrote it by hand.
+                origin=accepted.source if accepted else "by hand",
                 provider=provider,
                 model=model,
                 usage=accepted.usage if accepted else None,

@@ -53,8 +53,9 @@ def records_in_notebook(path: str | Path) -> list[tuple[Record, str]]:
 
 
 def find_in_notebook(path: str | Path, key: str) -> tuple[Record, str] | None:
-    """Return the newest record with this key in a notebook's outputs and its source, or None."""
-    found = [(record, source) for record, source in records_in_notebook(path) if record.key == key]
+    """Return the newest record with this key in a notebook's outputs and its source, or None; never an unverified one."""
+    records = records_in_notebook(path)
+    found = [(r, source) for r, source in records if r.key == key and not r.is_unverified]
     return max(found, key=lambda item: datetime.fromisoformat(item[0].created), default=None)
 
 

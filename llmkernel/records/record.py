@@ -114,6 +114,11 @@ class Record:
         """Content address of the problem: 64 hex digits."""
         return self.problem.key
 
+    @property
+    def is_unverified(self) -> bool:
+        """Whether its kernel was never compared with a reference: such a record is of no use to a replay."""
+        return self.report.get("outcome") == "unverified" or not self.problem.reference_fingerprint
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON data that `from_dict` reads back."""
         data = asdict(self)

@@ -89,7 +89,8 @@ class RecordStore:
         """Return the record of a problem.
 
         Looks at what is in place first (at `name` before the others), then in the histories, newest first, where
-        edited versions are passed over. Folders that cannot be read are passed over too; `unreadable` names them.
+        edited versions are passed over. Folders that cannot be read are passed over too; `unreadable` names them. So are
+        kernels that were never verified.
 
         Parameters
         ----------
@@ -103,6 +104,8 @@ class RecordStore:
 
         def fits(stored: StoredRecord) -> bool:
             record = stored.record
+            if record.is_unverified:
+                return False
             return record.key == key and provider in (None, record.provider) and model in (None, record.model)
 
         folders = self._folders()
@@ -196,11 +199,11 @@ class RecordStore:
                 received=str(error),
                 next_step="Report it: whatever was accepted here should be storable.",
             ) from error
-        if is_verified_here:
+        if is_verified_here and not record.is_unverified:
             self.ledger.add(record, record.environment)
         return StoredRecord(record, source, folder)
 
-    def restore(self, name: str, version: str) -> StoredRecord:
+    def rollback(self, name: str, version: str) -> StoredRecord:
         """Put an earlier version back in place; the one that was there goes to the history.
 
         Raises
@@ -226,6 +229,8 @@ class RecordStore:
         A record is a claim until this machine verified it: only the user's own ledger, which no notebook can
         bring along, turns it into a fact.
         """
+        if stored.record.is_unverified:
+            return "It was never verified."
         if stored.is_edited:
             return "kernel.cu was edited since it was verified."
         differences = environment_differences(stored.record.environment, environment)
@@ -237,7 +242,7 @@ class RecordStore:
 
     def mark_verified(self, stored: StoredRecord, environment: Mapping[str, Any]) -> None:
         """Note that this machine verified `stored` in `environment`."""
-        if not stored.is_edited:
+        if not stored.is_edited and not stored.record.is_unverified:
             self.ledger.add(stored.record, environment)
 
     def _folders(self) -> tuple[Path, ...]:

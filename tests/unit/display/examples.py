@@ -266,7 +266,13 @@ REJECTED = report(
     compile={},
 )
 UNVERIFIED = report(
-    is_verified=False, headline="Ran without a reference.", timing=None, checks=(), workloads=()
+    "unverified",
+    is_verified=False,
+    level="memory",
+    headline="Ran without a reference.",
+    timing=None,
+    checks=(),
+    workloads=(),
 )
 ATTEMPTS = (
     Attempt(

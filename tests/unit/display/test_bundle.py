@@ -67,7 +67,7 @@ VERDICTS = {
     ),
     "inconclusive": ("? inconclusive", "The reference hardly depends on w"),
     "rejected": ("⊘ rejected", "host-code"),
-    "unverified": ("? ran, not verified", "There is no reference"),
+    "unverified": ("? unverified", "there is no reference", "memory checks only, not verified"),
 }
 
 

@@ -118,7 +118,7 @@ def reports(draw) -> Report:
         signature=draw(evil),
         device=draw(facts),
         level=draw(st.sampled_from(["quick", "full"])),
-        is_verified=draw(st.booleans()),
+        is_verified=outcome == "passed" or (outcome != "unverified" and draw(st.booleans())),
         checks=tuple(draw(st.lists(checks, max_size=2))),
         workloads=tuple(draw(st.lists(workload, max_size=2))),
         tolerance=draw(facts | st.fixed_dictionaries({"policy": evil, "reason": evil})),

@@ -135,5 +135,5 @@ def test_a_generated_kernel_is_shown_compactly():
 def test_a_kernel_that_was_not_verified_says_so():
     html = repr_html_for_kernel(name="f", signature="f()", report=ex.UNVERIFIED, source=ex.SOURCE)
 
-    assert "ran, not verified" in visible_text(html)
-    assert "There is no reference" in visible_text(html)
+    assert "? unverified" in visible_text(html)
+    assert "there is no reference" in visible_text(html)

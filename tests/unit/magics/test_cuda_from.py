@@ -143,7 +143,7 @@ def test_cuda_without_a_body_says_how_it_is_used(run, cell):
     error = run(cell)
 
     assert isinstance(error, UsageError)
-    assert error.what.startswith("usage: %%cuda NAME --from REFERENCE")
+    assert error.what.startswith("usage: %%cuda [NAME] [--from REFERENCE]")
 
 
 def test_show_prompt_sends_and_assigns_nothing(run, shell, synthesis, capsys):

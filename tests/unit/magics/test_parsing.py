@@ -134,7 +134,8 @@ def test_the_line_of_cuda():
         ("g",),
         "cpu",
     )
-    for line, says in [("fast", "--from"), ("--from f", "NAME"), ("2f --from f", "Python name")]:
+    assert (parse_cuda("fast").reference, parse_cuda("--from f").name) == (None, "f_cuda")
+    for line, says in [("2f --from f", "Python name"), ("fast --from", "--from needs a value")]:
         with pytest.raises(UsageError, match=says):
             parse_cuda(line)
 

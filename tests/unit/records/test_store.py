@@ -91,12 +91,12 @@ def test_an_earlier_version_can_be_put_back(store):
         store.save(*version(number))
     oldest = store.history("double_it")[-1]
 
-    store.restore("double_it", oldest.version)
+    store.rollback("double_it", oldest.version)
 
     assert store.load("double_it").source == version(0)[1]
     assert {s.source for s in store.history("double_it")} >= {version(1)[1], version(2)[1]}
     with pytest.raises(RecordError, match="no version"):
-        store.restore("double_it", "yesterday")
+        store.rollback("double_it", "yesterday")
 
 
 def test_an_edit_that_was_never_recorded_is_in_the_history_too(store):
