@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +29,8 @@ from llmkernel.problem.signature import ArraySpec, Signature
 
 Level = Literal["quick", "full"]
 DEFAULT_TIMEOUT = 20.0
+# Threads that judge at the same time would share one worker, and slow down what the other is timing.
+_TURN = threading.RLock()
 
 
 def choose_device(device: str = "auto") -> str:
@@ -194,7 +197,7 @@ def evaluate_problem(
     stage = on_stage or (lambda _: None)
     timing: Timing | None = None
     try:
-        finding, timing = _judge(
+        finding, timing = _judge_in_turn(
             judge,
             problem,
             level,
@@ -222,6 +225,11 @@ def evaluate_problem(
         finding = Finding("inconclusive", what, {"traceback": traceback.format_exc()[-4000:]})
     judge.seconds["total"] = time.perf_counter() - started
     return _report(judge, problem, level, finding, timing)
+
+
+def _judge_in_turn(*arguments: Any, **options: Any) -> tuple[Finding | None, Timing | None]:
+    with _TURN:
+        return _judge(*arguments, **options)
 
 
 def _judge(
@@ -259,7 +267,10 @@ def _judge(
 
     mark = time.perf_counter()
     stage("timing")
-    finding, timing = time_candidate(judge, problem, baselines, on_samples)
+    assert judge.session is not None
+    finding, timing = judge.session.forgiving_kills(
+        lambda: time_candidate(judge, problem, baselines, on_samples)
+    )
     judge.seconds["timing"] = time.perf_counter() - mark
     return finding, timing
 

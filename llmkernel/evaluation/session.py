@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from llmkernel.devices.base import Bytes, DeviceLimits, ExecutionOptions, Fault
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.errors import LLMKernelError
 from llmkernel.evaluation.worker.client import POOL, Worker, WorkerLostError
 from llmkernel.evaluation.worker.harness import DrawResult
+
+T = TypeVar("T")
 
 COMPILE_SECONDS = 120.0
 # The device ends a run at its own limit; the notebook waits a little longer before it ends the worker.
@@ -56,14 +58,7 @@ class Session:
         """Compile; the device's errors are raised."""
         self._module = (source, tuple(kernels), arch)
         header = {"op": "compile", "source": source, "kernels": list(kernels), "arch": arch}
-        for kills in range(KILLS_FORGIVEN + 1):
-            try:
-                answer, _ = self.worker.request(header, timeout=COMPILE_SECONDS)
-                break
-            except WorkerLostError as lost:
-                self.replace()
-                if kills == KILLS_FORGIVEN or not lost.is_interference:
-                    raise
+        answer, _ = self.forgiving_kills(lambda: self.worker.request(header, timeout=COMPILE_SECONDS))
         self._compiled = Compiled(answer["module"], answer)
         return self._compiled
 
@@ -147,18 +142,38 @@ class Session:
         self, header: dict[str, Any], blobs: list[Bytes], limit: float
     ) -> tuple[dict[str, Any], list[Bytes]]:
         """Ask for a run; a lost worker is replaced, and what someone killed is asked for again."""
-        for kills in range(KILLS_FORGIVEN + 1):
+
+        def run() -> tuple[dict[str, Any], list[Bytes]]:
             module = self.ensure_compiled().number
-            try:
-                answer, back = self.worker.request({**header, "module": module}, blobs, timeout=limit)
-            except WorkerLostError as lost:
-                self.replace()
-                if kills == KILLS_FORGIVEN or not lost.is_interference:
-                    raise
-                continue
+            return self.worker.request({**header, "module": module}, blobs, timeout=limit)
+
+        for _ in range(KILLS_FORGIVEN + 1):
+            answer, back = self.forgiving_kills(run)
+            # Someone may also have ended the run alone, and left the worker.
             if (answer["fault"] or {}).get("kind") != "killed":
                 break
         return answer, back
+
+    def forgiving_kills(self, ask: Callable[[], T]) -> T:
+        """Return `ask()`; where someone else ended the worker, it is replaced and asked again.
+
+        Raises
+        ------
+        WorkerLostError
+            It was lost for another reason, or once too often; it is replaced.
+        """
+        for _ in range(KILLS_FORGIVEN):
+            try:
+                return ask()
+            except WorkerLostError as lost:
+                self.replace()
+                if not lost.is_interference:
+                    raise
+        try:
+            return ask()
+        except WorkerLostError:
+            self.replace()
+            raise
 
     def _after(self, fault: Fault | None) -> None:
         if fault is not None and fault.details.get("is_context_lost"):

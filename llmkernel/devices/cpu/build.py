@@ -5,29 +5,47 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from llmkernel.devices.base import Diagnostic
-from llmkernel.devices.cpu.cache import cache_directory, is_kept, prune, publish
+from llmkernel.devices.cpu.cache import (
+    cache_directory,
+    choose_again,
+    is_kept,
+    prune,
+    publish,
+    require_room,
+    work_directory,
+)
 from llmkernel.devices.cpu.diagnostics import compile_error, parse_diagnostics
 from llmkernel.devices.cpu.elf import check_module, read_elf
 from llmkernel.devices.cpu.includes import HEADERS, PACKAGE_HEADERS, refuse_foreign_includes
 from llmkernel.devices.cpu.shared_memory import rewrite_shared
 from llmkernel.devices.cpu.toolchain import Toolchain, find_toolchain
 from llmkernel.devices.cpu.unsupported import refuse_unsupported
+from llmkernel.devices.kills import is_kill, memory_kills
 from llmkernel.errors import CompileError, DeviceUnavailableError
 
 COMPILE_SECONDS = 60.0
 _COMPILER_MEMORY = 8 << 30
+_COMPILER_CPU_SECONDS = 120
 _OUTPUT_BYTES = 64 << 20
+_KILLS_FORGIVEN = 2
+# What the driver of g++ or clang++ says of a compiler proper that was killed.
+_CHILD_KILLED = re.compile(
+    r"^\S+: (?:fatal )?error: "
+    r"(?:(?:Killed|Terminated) signal terminated program|unable to execute command: (?:Killed|Terminated))",
+    re.MULTILINE,
+)
 # Distinguishes modules by how they are instrumented; there is one way so far.
 _MODE = "fast"
 _DEFAULT_ARCH = 800
@@ -69,7 +87,25 @@ def build(source: str, kernels: Sequence[str], arch: str | None = None) -> Built
     Raises
     ------
     llmkernel.errors.UnsupportedFeatureError, llmkernel.errors.CompileError
+    llmkernel.errors.DeviceUnavailableError
+        When nothing can be written anywhere.
     """
+    try:
+        return _build(source, kernels, arch)
+    except OSError:
+        choose_again()
+    try:
+        return _build(source, kernels, arch)
+    except OSError as error:
+        raise DeviceUnavailableError(
+            "The cpu device cannot keep what it compiles.",
+            rule="it needs a directory of its own with a few megabytes of room",
+            received=f"{error.strerror or error} ({cache_directory()})",
+            next_step="Free some space, or name another directory in LLMKERNEL_CACHE_DIR.",
+        ) from error
+
+
+def _build(source: str, kernels: Sequence[str], arch: str | None) -> BuiltModule:
     begin = time.perf_counter()
     toolchain = find_toolchain()
     refuse_unsupported(source)
@@ -80,11 +116,12 @@ def build(source: str, kernels: Sequence[str], arch: str | None = None) -> Built
     key = _digest(_MODE, toolchain.version, toolchain.path, *flags, _headers_digest(), text)
     library = cache_directory() / f"{key}.so"
     facts = cache_directory() / f"{key}.json"
-    is_cached = is_kept(library) and facts.exists()
-    if not is_cached:
+    known = _facts(facts) if is_kept(library) else None
+    is_cached = known is not None
+    if known is None:
         _compile(toolchain, flags, source, kernels, text, library, facts)
         prune()
-    known = json.loads(facts.read_text())
+        known = json.loads(facts.read_text())
     return BuiltModule(
         library=library,
         runner=runner,
@@ -102,12 +139,12 @@ def build_runner(toolchain: Toolchain) -> Path:
     runner = cache_directory() / f"runner-{key}"
     if runner.exists():
         return runner
-    with tempfile.TemporaryDirectory(dir=cache_directory()) as name:
-        work = Path(name)
+    with work_directory() as work:
         made = work / "runner"
         for command in toolchain.build_runner(work, made):
             code, log = _run_compiler(command, toolchain, work)
             if code:
+                require_room(work)
                 raise DeviceUnavailableError(
                     "The cpu device's runner cannot be built with this compiler.",
                     received=f"{toolchain.version}: {log.strip()[:500]}",
@@ -126,16 +163,17 @@ def _compile(
     library: Path,
     facts: Path,
 ) -> None:
-    with tempfile.TemporaryDirectory(dir=cache_directory()) as name:
-        work = Path(name)
+    with work_directory() as work:
         unit, compiled, linked = work / "candidate.cpp", work / "candidate.o", work / "candidate.so"
         unit.write_bytes(text.encode(errors="replace"))
         code, log = _run_compiler(toolchain.compile_kernel(unit, compiled, flags), toolchain, work)
         diagnostics = parse_diagnostics(log, kernels)
         if code:
+            require_room(work)  # or it is no fault of the source
             raise compile_error(diagnostics, log, code)
         code, log = _run_compiler(toolchain.link_kernel(compiled, linked), toolchain, work)
         if code:
+            require_room(work)
             raise compile_error(parse_diagnostics(log, kernels), log, code)
         elf = read_elf(linked.read_bytes())
         check_module(elf, source)
@@ -145,6 +183,15 @@ def _compile(
         # The facts first: a library that is in place has its facts.
         publish(made, facts)
         publish(linked, library)
+
+
+def _facts(path: Path) -> dict[str, Any] | None:
+    """Return what is known of a module in the cache; None where it was damaged, as a full disk may do."""
+    try:
+        known = json.loads(path.read_text())
+        return known if {"warnings", "static_shared_bytes"} <= known.keys() else None
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 def _translation_unit(source: str, kernels: Sequence[str]) -> str:
@@ -161,7 +208,19 @@ def _cuda_arch(arch: str | None) -> int:
 
 
 def _run_compiler(command: list[str], toolchain: Toolchain, work: Path) -> tuple[int, str]:
-    """Run in `work`, within time and memory; return the exit code and what it said."""
+    """Run in `work`, within time and memory; return the exit code and what it said.
+
+    What someone else killed is started again: it says nothing of the source.
+    """
+    for _ in range(_KILLS_FORGIVEN + 1):
+        kills = memory_kills()
+        code, log = _run_once(command, toolchain, work)
+        if not (is_kill(code) or _CHILD_KILLED.search(log)) or memory_kills() != kills:
+            break
+    return code, log
+
+
+def _run_once(command: list[str], toolchain: Toolchain, work: Path) -> tuple[int, str]:
     process = subprocess.Popen(
         command,
         cwd=work,
@@ -169,10 +228,11 @@ def _run_compiler(command: list[str], toolchain: Toolchain, work: Path) -> tuple
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,
+        process_group=0,  # of the worker's session, so that whoever ends the worker finds it
     )
     try:
         for limit, value in (
+            (resource.RLIMIT_CPU, _COMPILER_CPU_SECONDS),  # nobody is left to end it where all were killed
             (resource.RLIMIT_DATA, _COMPILER_MEMORY),
             (resource.RLIMIT_FSIZE, _OUTPUT_BYTES * 16),
         ):
@@ -187,7 +247,7 @@ def _run_compiler(command: list[str], toolchain: Toolchain, work: Path) -> tuple
             next_step="Reduce unrolling, template instantiations and constant evaluation.",
         ) from None
     finally:
-        # Also after an interrupt: the driver's children are in its session.
+        # Also after an interrupt: the driver's children are in its group.
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):

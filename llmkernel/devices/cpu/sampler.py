@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _TIMEOUT_SECONDS = 60.0
 _KEPT_OUTPUTS = 3
+# A run that someone else ended is made again this often.
+_KILLS_FORGIVEN = 2
 # How much memory the draws that share a process may take together.
 _BATCH_BYTES = 1 << 30
 
@@ -67,10 +69,13 @@ class CpuSampler(Sampler):
         for first in range(0, len(order), batch):
             draws = order[first : first + batch]
             runs = [self._images(draw) for draw in (draws[0], *draws)]
-            executions = self._device.execute_many(
-                self._module, self._plan, runs, ExecutionOptions(timeout_seconds=_TIMEOUT_SECONDS)
-            )
-            fault = executions[-1].fault
+            for _ in range(_KILLS_FORGIVEN + 1):
+                executions = self._device.execute_many(
+                    self._module, self._plan, runs, ExecutionOptions(timeout_seconds=_TIMEOUT_SECONDS)
+                )
+                fault = executions[-1].fault
+                if fault is None or fault.kind != "killed":
+                    break
             if fault is not None:
                 raise LaunchError("A timed run ended in a fault.", received=f"{fault.kind}: {fault.message}")
             elapsed += [e.elapsed_ms for e in executions[1:]]
