@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from llmkernel.candidate.missing_barriers import Suspicion, missing_barriers
 from llmkernel.devices.base import Bytes, Fault
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.errors import UsageError
@@ -67,11 +68,25 @@ def run_tool(
         return CheckResult(name, "not_run", run.problem), None
     if not run.findings:
         return CheckResult(name, "passed", f"nothing found, in {run.seconds:.1f} s"), None
-    first = run.findings[0]
-    evidence: dict[str, Any] = {k: v for k, v in vars(first).items() if v not in (None, "", 0)}
+    suspicions = missing_barriers(source) if any(f.is_warning for f in run.findings) else ()
+    certain = [f for f in run.findings if not f.is_warning or _is_suspected(f.lines, suspicions)]
+    first = (certain or run.findings)[0]
+    evidence: dict[str, Any] = {k: v for k, v in vars(first).items() if v not in (None, "", 0, (), False)}
     evidence["count"] = len(run.findings)
+    if not certain:
+        what = f"{first.message.rstrip('.')}, within one warp: the order of its lanes is not promised."
+        return CheckResult(name, "warning", what, evidence), None
     finding = Finding(first.outcome, f"{tool}: {first.message}", evidence)
     return CheckResult(name, "failed", finding.summary, evidence), finding
+
+
+def _is_suspected(lines: Sequence[int], suspicions: Sequence[Suspicion]) -> bool:
+    """Whether accesses that race, all of them the candidate's own, are also accesses that no barrier separates.
+
+    racecheck only warns of hazards within one warp, since a program may order its lanes in ways that the tool does not
+    follow. Where the source shows no barrier between the same two lines, nothing orders them.
+    """
+    return any({s.first_line, s.second_line} <= set(lines) for s in suspicions)
 
 
 def explained_fault(

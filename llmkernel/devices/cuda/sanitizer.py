@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llmkernel.devices.base import Bytes
+from llmkernel.devices.cuda.diagnostics import SOURCE_NAME
 from llmkernel.devices.cuda.sanitizer_run import MARK
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.problem.dtypes import DTYPES
@@ -46,6 +47,8 @@ _KINDS = (
 )
 _MISALIGNED = re.compile(r"misaligned")
 _WARNING = re.compile(r"^Warning: ")
+_ACCESS = re.compile(r"\b(?P<kind>Read|Write|Atomic)\w* access\b(?P<place>.*)", re.IGNORECASE)
+_OWN_PLACE = re.compile(rf"(?:^|[\s/]){re.escape(SOURCE_NAME)}:(?P<line>\d+)")
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class SanitizerFinding:
     element : int or None
         Index of the element that was touched, flat; negative in front of the array.
     thread, block : tuple of int or None
+    lines : tuple of int
+        Of a race: the lines of all its accesses; empty where one of them stands outside of the candidate.
+    is_warning : bool
+        racecheck takes it for something that the programmer may have meant: a hazard within one warp.
     """
 
     outcome: str
@@ -76,6 +83,8 @@ class SanitizerFinding:
     element: int | None = None
     thread: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
+    lines: tuple[int, ...] = ()
+    is_warning: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,7 +142,7 @@ def run_sanitizer(
         (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
         for buffer, payload in payloads.items():
             (folder / f"{buffer}.bin").write_bytes(payload.tobytes())
-        command = [program, "--tool", tool, "--print-limit", "5", "--error-exitcode", "86"]
+        command = [program, "--tool", tool, "--print-limit", "20", "--error-exitcode", "86"]
         # Races between warps of one block; the tool also reports reads and writes that no barrier separates.
         command += ["--racecheck-report", "analysis"] if tool == "racecheck" else []
         # Allocations lie side by side: without a gap the first element beyond one is the first of the next.
@@ -184,7 +193,7 @@ def parse_log(log: str, plan: LaunchPlan) -> tuple[SanitizerFinding, ...]:
     lines = _PREFIX.sub("", log).splitlines()
     for at, line in enumerate(lines):
         outcome = next((o for pattern, o in _KINDS if pattern.search(line)), None)
-        if outcome is None or (outcome == "data_race" and _WARNING.match(line)):
+        if outcome is None:
             continue
         block = [line]
         for following in lines[at + 1 : at + 12]:
@@ -206,10 +215,16 @@ def _finding(
         argument, element = _nearest(int(address.group(1), 16), buffers, plan)
     if outcome == "out_of_bounds" and _MISALIGNED.search(text):
         outcome = "crashed"
-    message = lines[0].strip().removeprefix("Error: ").rstrip(".")
+    accesses = _accesses(lines) if outcome == "data_race" else []
+    message = re.sub(r"^(?:Error|Warning): ", "", lines[0].strip()).rstrip(".")
+    if accesses:
+        places = [
+            f"the {kind} on line {line}" if line else f"a {kind} in a header" for kind, line in accesses
+        ]
+        message = "Race between " + " and ".join(places)
     if argument:
         message += f", element {element} of `{argument}`"
-    if place:
+    if place and not accesses:
         message += f", line {place['line']}"
     return SanitizerFinding(
         outcome,
@@ -220,7 +235,20 @@ def _finding(
         element=element,
         thread=(numbers[0], numbers[1], numbers[2]) if numbers else None,
         block=(numbers[3], numbers[4], numbers[5]) if numbers else None,
+        lines=tuple(line for _, line in accesses) if all(line for _, line in accesses) else (),
+        is_warning=bool(_WARNING.match(lines[0])),
     )
+
+
+def _accesses(lines: list[str]) -> list[tuple[str, int]]:
+    """Return the accesses of a race as kind and line; line 0 outside of the candidate."""
+    found = []
+    for line in lines:
+        access = _ACCESS.search(line)
+        if access:
+            own = _OWN_PLACE.search(access["place"])
+            found.append((access["kind"].lower(), int(own["line"]) if own else 0))
+    return found
 
 
 def _buffers(log: str) -> dict[str, tuple[int, int]]:

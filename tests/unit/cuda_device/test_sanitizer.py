@@ -57,7 +57,7 @@ SYNCCHECK = """========= Barrier error detected. Divergent thread(s) in block.
 def test_a_tools_error_is_mapped_to_the_source(log, outcome, line, argument, element):
     (found,) = parse_log(log, PLAN)
     assert (found.outcome, found.line, found.argument, found.element) == (outcome, line, argument, element)
-    assert found.message.endswith(f"line {line}.")
+    assert f"line {line}" in found.message
 
 
 def test_thread_and_block_are_read():
@@ -65,6 +65,26 @@ def test_thread_and_block_are_read():
     assert found.thread == (104, 0, 0)
     assert found.block == (7, 0, 0)
     assert found.kernel == "axpy"
+
+
+WARNING = """========= COMPUTE-SANITIZER
+========= Warning: Race reported between Read access at softmax(const float *, float *, int)+0x44 in /llmkernel/kernel.cu:16
+=========     and Write access at softmax(const float *, float *, int)+0x6a0 in /llmkernel/kernel.cu:19 [496 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (0 errors, 1 warning)
+"""
+
+
+def test_a_race_names_all_its_accesses_and_how_sure_the_tool_is():
+    (found,) = parse_log(RACECHECK, PLAN)
+    assert found.message == "Race between the write on line 10 and the read on line 12."
+    assert (found.lines, found.is_warning) == ((10, 12), False)
+    (found,) = parse_log(WARNING, PLAN)
+    assert found.message == "Race between the read on line 16 and the write on line 19."
+    assert (found.lines, found.is_warning) == ((16, 19), True)
+    (found,) = parse_log(WARNING.replace("/llmkernel/kernel.cu:16", "/cuda/warp_exchange.cuh:153"), PLAN)
+    assert found.lines == (), "one side is not the candidate's"
+    assert "a read in a header" in found.message
 
 
 def test_a_clean_log_has_no_findings():
