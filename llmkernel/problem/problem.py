@@ -145,6 +145,24 @@ class Problem:
         """
         return run_reference(self.reference, self.inputs, inputs, is_wide=is_wide)
 
+    def run_reference_on_host(self, inputs: Sequence[HostInput]) -> ReferenceRun | None:
+        """Run a reference over GPU tensors on tensors in host memory, in float64: torch's other implementation of it.
+
+        Returns
+        -------
+        ReferenceRun or None
+            None where the examples are no GPU tensors, or the reference does not run so.
+        """
+        if not any(kind_of(e) == "torch" and is_on_gpu(e) for e in self.inputs if is_array(e)):
+            return None
+        import torch
+
+        examples = [torch.empty(0, dtype=e.dtype) if kind_of(e) == "torch" else e for e in self.inputs]
+        try:
+            return run_reference(self.reference, examples, inputs, is_wide=True)
+        except ReferenceProblem:
+            return None
+
     def evaluate_reference(self, inputs: Sequence[HostInput]) -> list[HostArray]:
         """Return the reference's results for host inputs; inputs changed in place count as results."""
         run = self.run_reference(inputs)

@@ -122,3 +122,30 @@ def test_an_honest_kernel_is_clean_under_every_tool():
     assert report.outcome == "passed", report.headline
     tools = [c for c in report.checks if c.name.startswith("compute-sanitizer")]
     assert [c.status for c in tools] == ["passed"] * 4, tools
+
+
+TORCH_OPERATORS = {
+    "rms_norm": lambda t: (
+        lambda x, weight: t.nn.functional.rms_norm(x, x.shape[-1:], weight, 1e-6),
+        [t.randn(384, 384).bfloat16(), t.randn(384).bfloat16()],
+    ),
+    "layer_norm": lambda t: (
+        lambda x, weight, bias: t.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, 1e-5),
+        [t.randn(300, 500), t.randn(500), t.randn(500)],
+    ),
+    "softmax": lambda t: (lambda x: t.softmax(x, -1), [t.randn(64, 20011).bfloat16()]),
+    "matmul": lambda t: (lambda a, b: a @ b, [t.randn(256, 384).half(), t.randn(384, 128).half()]),
+}
+
+
+@pytest.mark.parametrize("name", TORCH_OPERATORS)
+def test_the_librarys_kernel_passes_against_torchs_own_operator(name):
+    import torch
+
+    from llmkernel import synthesize
+
+    reference, inputs = TORCH_OPERATORS[name](torch)
+    inputs = [v.cuda() for v in inputs]
+    kernel = synthesize(reference, name.replace("_", " "), inputs=inputs, name=name, provider="library")
+    assert kernel.report.outcome == "passed"
+    torch.testing.assert_close(kernel(*inputs), reference(*inputs), rtol=2e-2, atol=1e-2)

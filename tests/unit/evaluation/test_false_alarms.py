@@ -5,6 +5,7 @@ import pytest
 
 from llmkernel import evaluate
 from llmkernel.evaluation.tolerance import special_mismatch
+from llmkernel.problem.problem import Problem, ReferenceRun
 
 
 def test_a_sum_that_overflows_may_meet_infinities_of_both_signs():
@@ -104,3 +105,45 @@ def test_half_inputs_do_not_forgive_half_accumulation_under_a_float32_contract(k
 
     report = evaluate(source, reference, [a, b], device="cpu", level="full")
     assert report.outcome == outcome, report.headline
+
+
+DIVIDED = """
+//! divided(x: float32[M, N]) -> y: float32[M, N]
+//! divided<<<ceil_div(M, 32), 32>>>(x, y, M, N)
+__global__ void divided(const float* x, float* y, int M, int N) {
+    int row = blockIdx.x * 32 + threadIdx.x;
+    if (row >= M) return;
+    float largest = 0.0f;
+    for (int i = 0; i < N; ++i) largest = fmaxf(largest, fabsf(x[row * N + i]));
+    for (int i = 0; i < N; ++i) y[row * N + i] = x[row * N + i] / (largest + 1.0f);
+}
+"""
+
+
+def divided(x):
+    with np.errstate(invalid="ignore"):
+        return x / (np.abs(x).max(-1, keepdims=True) + 1)
+
+
+def divided_with_nan_rows(x):
+    return np.where(np.isinf(x).any(-1, keepdims=True), np.nan, divided(x))
+
+
+@pytest.mark.parametrize(("second", "outcome"), [(None, "non_finite"), (divided, "passed")])
+def test_either_of_two_implementations_of_the_reference_is_right_about_special_values(
+    monkeypatch, second, outcome
+):
+    def run(problem, inputs):
+        if second is None:
+            return None
+        wide = [v.astype(np.float64) for v in inputs]
+        return ReferenceRun([second(*wide)], list(inputs), (), returns_tuple=False)
+
+    monkeypatch.setattr(Problem, "run_reference_on_host", run)
+    source = DIVIDED.replace("fmaxf(largest, fabsf(x[row * N + i]))", NAN_TOO)
+    x = np.random.default_rng(0).standard_normal((9, 48)).astype(np.float32)
+    report = evaluate(source, divided_with_nan_rows, [x], device="cpu", level="full")
+    assert report.outcome == outcome, report.headline
+
+
+NAN_TOO = "(largest != largest || fabsf(x[row * N + i]) <= largest ? largest : fabsf(x[row * N + i]))"
