@@ -91,8 +91,8 @@ def key_figures(page: Page) -> list[tuple[str, str]]:
         items.append(("Checks", view.checks_summary(report.checks)))
     if report.workloads:
         items.append(("Workloads", view.workloads_summary(report)))
-    if report.workloads and view.tolerance_sentence(report):
-        items.append(("Tolerance", view.tolerance_sentence(report)))
+    if report.workloads and view.tolerance_summary(report):
+        items.append(("Tolerance", view.tolerance_summary(report)))
     return items
 
 

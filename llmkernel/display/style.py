@@ -36,6 +36,7 @@ max-width:980px;margin:4px 0;overflow:hidden;text-align:left}
 @ *{box-sizing:border-box}
 @ .in{padding:14px 18px 12px}
 @ h3,@ h4,@ p,@ ul,@ dl,@ dd,@ pre,@ table{margin:0;padding:0}
+@ h3,@ h4{font-family:inherit}
 @ h3{font-size:17px;line-height:1.35;font-weight:600;color:var(--fg)}
 @ h4{font-size:13px;font-weight:600;margin:20px 0 6px;color:var(--fg)}
 @ .head{padding:13px 18px 12px;border-bottom:1px solid var(--line);box-shadow:inset 4px 0 0 var(--tone);
@@ -57,7 +58,7 @@ border-radius:0 4px 4px 0;
 overflow-wrap:anywhere}
 @ dl.figs{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:8px 22px}
 @ dl.figs div{min-width:0}
-@ dt,@ dd{float:none;width:auto;clear:none;margin:0;padding:0;line-height:1.5}
+@ dt,@ dd{float:none;width:auto;clear:none;margin:0!important;padding:0;line-height:1.5}
 @ dt{color:var(--mut);font-size:12px;font-weight:400}
 @ dd{font-size:13.5px;overflow-wrap:anywhere}
 @ .wrap{overflow-x:auto}
@@ -122,7 +123,7 @@ text-align:right;color:var(--mut);opacity:.75;user-select:none;-webkit-user-sele
 @container (max-width:520px){@ .in,@ .head{padding-left:12px;padding-right:12px}@ .opt{display:none}
 @ th,@ td{padding-right:9px}@ .tm th:first-child{width:auto}@ td.ratio,@ .st.quiet{white-space:normal}
 @ dl.kv{grid-template-columns:1fr;gap:0}
-@ dl.kv dd{margin-bottom:5px}}
+@ dl.kv dd{padding-bottom:5px}}
 @media print{@{border-color:#bbb;max-width:none;overflow:visible;break-inside:auto}@ pre{max-height:none;
 white-space:pre-wrap}
 @ details::details-content{content-visibility:visible;block-size:auto}@ tr,@ li{break-inside:avoid}

@@ -23,6 +23,11 @@ STATUSES: dict[str, tuple[str, str, Kind]] = {
     "passed": ("✓", "passed", "good"),
     "not_applicable": ("–", "not applicable", "quiet"),
 }
+_POLICIES = {
+    "derived": "from the reference’s own error",
+    "user": "the user’s own",
+    "exact": "exact agreement",
+}
 _EVIDENCE_FIRST: tuple[str, ...] = ("workload", "sizes", "family", "result", "argument", "index", "indices")
 _EVIDENCE_FIRST += ("got", "expected", "count", "examples", "pattern")
 MAX_WORKLOADS = 60
@@ -326,10 +331,18 @@ def diagnostic_block(item: Mapping[str, Any], source: str | None) -> str:
     return text
 
 
-def tolerance_sentence(report: Report) -> str:
-    """Return policy and reason in one sentence."""
-    policy, reason = (one_line(report.tolerance.get(k) or "", 400) for k in ("policy", "reason"))
-    return ": ".join(p for p in (policy, reason) if p)
+def tolerance_summary(report: Report) -> str:
+    """Return what was allowed and by whose rule: ``9.6 eps, from the reference’s own error``."""
+    data = report.tolerance
+    policy = one_line(data.get("policy") or "", 80)
+    rule = _POLICIES.get(policy, policy)
+    if data.get("has_oracle") is False:
+        rule += ", which does not run in float64"
+    allowed, unit = data.get("allowed"), error_unit(report)
+    if policy == "exact" or not isinstance(allowed, int | float) or isinstance(allowed, bool):
+        return rule
+    figure = f"{allowed:g} relative" if policy == "user" else f"{in_unit(allowed, unit)} {unit[1]}".rstrip()
+    return f"{figure}, {rule}" if rule else figure
 
 
 def json_able(value: Any) -> Any:
