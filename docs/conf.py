@@ -1,4 +1,4 @@
-"""The documentation as a site: ``sphinx-build -W docs SITE``, with the extra ``docs``. Nothing is executed or downloaded."""
+"""The documentation as a site: ``sphinx-build -W docs SITE``, with the extra ``docs``; nothing is run or downloaded."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ html_css_files = ["site.css"]
 html_logo = "../kernelspec/logo-svg.svg"
 html_copy_source = False
 html_show_sphinx = False
+highlight_language = "none"
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
 # Outputs are committed, and a test runs the notebooks again: a site can be built where no kernel can run.
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_render_error_lexer = "text"
+# The record is for notebooks; a page shows the report beside it.
+suppress_warnings = ["mystnb.unknown_mime_type"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["attrs_inline"]
 copybutton_exclude = ".linenos, .gp, .go"
