@@ -248,7 +248,8 @@ def judge_case(case: Case, problems: Problems, device: str) -> Result:
     report = evaluate(
         case.source, reference, inputs(), device=device, level="full", timeout=limit, checks=case.tools
     )
-    unused = [c.summary for c in report.checks if case.tools and c.status == "not_run"]
+    asked = {f"compute-sanitizer {tool}" for tool in case.tools}
+    unused = [c.summary for c in report.checks if c.name in asked and c.status == "not_run"]
     missing = unused[0] if unused and report.is_passed else ""
     return Result(case, report.outcome, report.headline, time.perf_counter() - started, missing)
 

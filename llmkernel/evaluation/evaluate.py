@@ -15,6 +15,7 @@ from llmkernel.errors import DeviceUnavailableError, LLMKernelError, UsageError
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.feedback import feedback_of
 from llmkernel.evaluation.judge import Judge, quick_and_full
+from llmkernel.evaluation.races import check_orders, default_tools, note_suspicions
 from llmkernel.evaluation.report import CheckResult, Measurement, Report, Timing
 from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.state import check_state
@@ -245,6 +246,7 @@ def _judge(
 ) -> tuple[Finding | None, Timing | None]:
     stage("compile")
     judge.parse()
+    note_suspicions(judge)
     limits = judge.open()
     quick, rest = quick_and_full(problem, level)
     taken = judge.compile([*quick, *rest], limits)
@@ -258,6 +260,8 @@ def _judge(
         stage("full")
         judge.execute([w for w in taken if w not in quick], limits, is_full=True)
         check_state(judge, taken, limits)
+        check_orders(judge, taken, limits)
+        tools = tuple(dict.fromkeys((*tools, *default_tools(judge))))
         judge.seconds["full"] = time.perf_counter() - mark
     judge.use_tools(tools, [w for w in taken if w in quick], limits)
     judge.finish_checks()

@@ -23,6 +23,7 @@ from llmkernel.evaluation.draw import Draw, Finding
 from llmkernel.evaluation.expected import expect
 from llmkernel.evaluation.judge_text import binding_finding, one_message, short
 from llmkernel.evaluation.precision import draws_needed, is_downgraded, moved_inputs
+from llmkernel.evaluation.races import THREAD_ORDER, explained_race
 from llmkernel.evaluation.reduction import ReductionLengths
 from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.steadiness import is_doubtful, unsteadiness
@@ -151,14 +152,10 @@ class Judge(Trial):
     def finish_checks(self) -> None:
         """Report the draw checks that passed, and look at the trivial controls."""
         for check in DRAW_CHECKS:
-            if check.name == "thread order" and not any(d.orders for d in self.draws):
-                self.add(
-                    CheckResult(
-                        check.name,
-                        "not_applicable",
-                        "a GPU chooses its own order; repeated runs stand for it",
-                    )
-                )
+            if check.name == THREAD_ORDER and not any(d.orders for d in self.draws):
+                if check.name not in self.checks:
+                    why = "a GPU chooses its own order; repeated runs stand for it"
+                    self.add(CheckResult(check.name, "not_applicable", why))
                 continue
             note = check.warning(self.draws)
             if note:
@@ -302,7 +299,7 @@ class Judge(Trial):
                 _require_steady(finding, draw)
                 if finding.outcome == "wrong_value":
                     finding = self._precise(draw, finding, limits)
-                raise Verdict(finding, check.name)
+                raise Verdict(explained_race(self, draw, finding, limits), check.name)
 
     def _precise(self, draw: Draw, finding: Finding, limits: DeviceLimits) -> Finding:
         """Name low-precision arithmetic where a small error looks like rounding."""
