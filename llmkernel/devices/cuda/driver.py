@@ -138,6 +138,8 @@ _OPTIONAL: dict[str, tuple[Any, ...]] = {
         c_int,
     ),
     "cuOccupancyMaxPotentialClusterSize": (POINTER(c_int), c_void_p, POINTER(LaunchConfig)),
+    "cuProfilerStart": (),
+    "cuProfilerStop": (),
 }
 
 

@@ -6,13 +6,9 @@ that happened to end well, a read of memory that nobody wrote. Each takes a proc
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,12 +19,12 @@ from pathlib import Path
 from llmkernel.devices.base import Bytes
 from llmkernel.devices.cuda.diagnostics import SOURCE_NAME
 from llmkernel.devices.cuda.sanitizer_run import MARK
+from llmkernel.devices.cuda.tool_process import run_command, write_job
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.problem.dtypes import DTYPES
 
 TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
 TIMEOUT_SECONDS = 60.0
-MAX_LOG_BYTES = 1 << 20
 # An address farther away than this belongs to no array: a null or wild pointer.
 _FAR_BYTES = 32 << 30
 
@@ -137,45 +133,18 @@ def run_sanitizer(
         return SanitizerRun(tool, (), 0.0, "compute-sanitizer is not installed")
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="llmkernel-sanitizer-") as name:
-        folder = Path(name)
-        job = {"source": source, "plan": plan.to_dict()}
-        (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-        for buffer, payload in payloads.items():
-            (folder / f"{buffer}.bin").write_bytes(payload.tobytes())
+        write_job(Path(name), source, plan, payloads)
         command = [program, "--tool", tool, "--print-limit", "20", "--error-exitcode", "86"]
         # Races between warps of one block; the tool also reports reads and writes that no barrier separates.
         command += ["--racecheck-report", "analysis"] if tool == "racecheck" else []
         # Allocations lie side by side: without a gap the first element beyond one is the first of the next.
         command += ["--padding", "512"] if tool == "memcheck" else []
         command += [sys.executable, "-m", "llmkernel.devices.cuda.sanitizer_run", name]
-        log, problem = _run(command, timeout)
+        log, problem = run_command(command, timeout)
     findings = parse_log(log, plan)
     if not findings and not problem and "ERROR SUMMARY" not in log and "RACECHECK SUMMARY" not in log:
         problem = (log.strip().splitlines() or ["it printed nothing"])[-1][:200]
     return SanitizerRun(tool, findings, time.perf_counter() - started, "" if findings else problem)
-
-
-def _run(command: list[str], timeout: float) -> tuple[str, str]:
-    environment = dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment,
-        start_new_session=True,
-    )
-    try:
-        out, _ = process.communicate(timeout=timeout)
-        return out[:MAX_LOG_BYTES].decode(errors="replace"), ""
-    except subprocess.TimeoutExpired:
-        return "", f"it was still running after {timeout:g} s"
-    finally:
-        if process.poll() is None:
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def parse_log(log: str, plan: LaunchPlan) -> tuple[SanitizerFinding, ...]:

@@ -6,14 +6,13 @@ scratch are left as they come, so that initcheck sees them read.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 from llmkernel.devices.cuda import compiler
 from llmkernel.devices.cuda.device import CudaDevice
 from llmkernel.devices.cuda.launcher import PreparedPlan, buffer_bytes
-from llmkernel.devices.plan import plan_from_dict
+from llmkernel.devices.cuda.tool_process import read_job
 
 MARK = "llmkernel-buffer"
 # Small allocations come out of one piece of memory, side by side.
@@ -22,10 +21,9 @@ _SPACER_BYTES = 256 << 10
 
 def main(folder: Path) -> None:
     """Run the job in `folder`: ``job.json`` and one ``NAME.bin`` for each input."""
-    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    plan = plan_from_dict(job["plan"])
+    source, plan = read_job(folder)
     device = CudaDevice()
-    compiled = compiler.compile_cached(job["source"], tuple(plan.kernels()), device.limits().arch)
+    compiled = compiler.compile_cached(source, tuple(plan.kernels()), device.limits().arch)
     device.warm_up()
     driver = device.driver
     functions = compiler.load_fresh(driver, compiled.binary).functions

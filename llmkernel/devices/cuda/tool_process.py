@@ -1,0 +1,73 @@
+"""NVIDIA's tools run a process of their own over one plan: how the plan gets there, and what the tool printed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from llmkernel.devices.base import Bytes
+from llmkernel.devices.plan import LaunchPlan, plan_from_dict
+
+MAX_LOG_BYTES = 1 << 20
+
+
+def write_job(folder: Path, source: str, plan: LaunchPlan, payloads: Mapping[str, Bytes]) -> None:
+    """Write a plan, its source and the bytes of its inputs into `folder`."""
+    job = {"source": source, "plan": plan.to_dict()}
+    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    for buffer, payload in payloads.items():
+        (folder / f"{buffer}.bin").write_bytes(payload.tobytes())
+
+
+def read_job(folder: Path) -> tuple[str, LaunchPlan]:
+    """Return the source and the plan that `write_job` wrote."""
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    return job["source"], plan_from_dict(job["plan"])
+
+
+def run_command(
+    command: Sequence[str], timeout: float, environment: Mapping[str, str] | None = None
+) -> tuple[str, str]:
+    """Run a tool to its end, and end it with everything that it started when its time is over.
+
+    Parameters
+    ----------
+    command : sequence of str
+    timeout : float
+        Seconds.
+    environment : mapping, optional
+        Variables on top of this process's.
+
+    Returns
+    -------
+    log : str
+        What was printed, standard error included; at most 1 MiB.
+    problem : str
+        Why there is none; empty when the tool ended by itself.
+    """
+    # The package may be imported from a source tree that only this process knows of.
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **(environment or {})}
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=variables,
+        start_new_session=True,
+    )
+    try:
+        out, _ = process.communicate(timeout=timeout)
+        return out[:MAX_LOG_BYTES].decode(errors="replace"), ""
+    except subprocess.TimeoutExpired:
+        return "", f"it was still running after {timeout:g} s"
+    finally:
+        if process.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
