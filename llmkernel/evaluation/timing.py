@@ -32,7 +32,7 @@ from llmkernel.problem.workloads import Workload, draw_inputs, new_seed
 if TYPE_CHECKING:
     from llmkernel.evaluation.judge import Judge
 
-BASELINES = WorkerPool()
+BASELINES = WorkerPool(is_baseline=True)
 DRAWS = 8
 DRAW_BYTES = 1 << 30
 TURN = 5

@@ -8,9 +8,11 @@ import os
 import queue
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from llmkernel.devices.base import Bytes, DeviceLimits, Fault
@@ -19,11 +21,15 @@ from llmkernel.errors import LLMKernelError, WorkerError
 from llmkernel.evaluation.worker.errors import error_from_dict
 from llmkernel.evaluation.worker.process import WorkerProcess
 from llmkernel.evaluation.worker.protocol import FrameError
+from llmkernel.sandbox.enter import PARTS
+from llmkernel.sandbox.environment import needed_only, with_package, without_secrets
 
 START_SECONDS = 120.0
 # Someone may kill a worker while it starts; someone who always does has a reason.
 _STARTS = 3
-_SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+# Which parts of the sandbox each device's workers are started without. The first that is ready settles it: no candidate
+# has run by then, so none can have a later worker started with less.
+_SETTLED: dict[str, tuple[str, ...]] = {}
 
 
 class WorkerLostError(Exception):
@@ -42,19 +48,35 @@ class WorkerLostError(Exception):
 class Worker:
     """One worker process.
 
+    Where the device cannot be made ready inside the whole sandbox, the process is started again with one part of it
+    less, and `sandbox` says so.
+
     Parameters
     ----------
     device : str
         ``cuda`` or ``cpu``.
+    is_baseline : bool
+        It runs the user's own code and no candidate, and is not confined (docs/adr/0008).
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, *, is_baseline: bool = False) -> None:
         self.device = device
+        self._is_baseline = is_baseline
+        self._without = _SETTLED.get(device, ())
+        self._reason = ""
         # Several threads may ask, one after the other.
         self._turn = threading.RLock()
+        self._start()
+
+    def _start(self) -> None:
         self._hello: dict[str, Any] | None = None
-        command = [sys.executable, "-m", "llmkernel.evaluation.worker", device]
-        self._process = WorkerProcess(command, worker_environment())
+        self._is_ready = False
+        command = [sys.executable, "-P", "-m", "llmkernel.evaluation.worker", self.device]
+        scratch = None if self._is_baseline else Path(tempfile.mkdtemp(prefix="llmkernel-worker-"))
+        if scratch is not None:
+            command += ["--scratch", str(scratch)]
+            command += [word for part in self._without for word in ("--without", part)]
+        self._process = WorkerProcess(command, worker_environment(self.device, scratch), scratch)
 
     @property
     def pid(self) -> int:
@@ -77,10 +99,47 @@ class Worker:
             When someone else ended it meanwhile.
         """
         with self._turn:
-            if self._hello is None:
-                answer, _ = self._exchange(None, (), START_SECONDS)
-                self._hello = answer
+            while self._hello is None:
+                try:
+                    self._hello, _ = self._exchange(None, (), START_SECONDS)
+                except (WorkerLostError, LLMKernelError) as error:
+                    self._start_with_less(error)
             return self._hello
+
+    def wait_until_ready(self) -> None:
+        """Wait until the device is ready for a candidate; raises as `hello` does."""
+        with self._turn:
+            while not self._is_ready:
+                self.hello()
+                try:
+                    answer, _ = self._exchange(None, (), START_SECONDS)
+                except (WorkerLostError, LLMKernelError) as error:
+                    self._start_with_less(error)
+                    continue
+                self._is_ready = bool(answer.get("ready"))
+                if not self._is_baseline:
+                    _SETTLED.setdefault(self.device, self._without)
+
+    def sandbox(self) -> dict[str, Any]:
+        """Return what holds the worker: its ``parts`` and, one sentence each, what is ``missing``."""
+        found: dict[str, Any] = {"parts": [], "missing": []} | self.hello().get("sandbox", {})
+        if self._reason:
+            found["missing"] = [
+                *found["missing"],
+                f"Inside the whole sandbox the worker ended: {self._reason}",
+            ]
+        return found
+
+    def _start_with_less(self, error: Exception) -> None:
+        """Start the process again with one part of the sandbox less; raise `error` where that is no remedy."""
+        self.close()
+        left = [part for part in PARTS if part not in self._without]
+        is_interference = isinstance(error, WorkerLostError) and error.is_interference
+        if is_interference or self._is_baseline or not left or self.device in _SETTLED:
+            raise error
+        self._reason = self._reason or str(error).strip().splitlines()[0][:200]
+        self._without = (*self._without, left[0])
+        self._start()
 
     def limits(self) -> DeviceLimits:
         """Return the device's limits."""
@@ -109,8 +168,8 @@ class Worker:
             The worker is closed first.
         """
         with self._turn:
-            self.hello()
-            return self._exchange(header, blobs, timeout)
+            self.wait_until_ready()
+            return self._exchange({**header, "seconds": timeout}, blobs, timeout)
 
     def close(self) -> None:
         """End the process and everything it started."""
@@ -190,23 +249,40 @@ def _ending(code: int) -> str:
     return f"signal {-code}"
 
 
-def worker_environment() -> dict[str, str]:
-    """Return the environment of a worker: the notebook's, without anything that looks like a secret."""
-    kept = {k: v for k, v in os.environ.items() if not any(w in k.upper() for w in _SECRET_WORDS)}
-    # The package may be imported from a source tree that only the notebook's process knows of.
-    paths = [p for p in sys.path if p]
-    kept["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
-    kept["PYTHONUNBUFFERED"] = "1"
-    return kept
+def worker_environment(device: str, scratch: Path | None) -> dict[str, str]:
+    """Return the environment of a worker.
+
+    Parameters
+    ----------
+    device : str
+    scratch : pathlib.Path or None
+        The worker's own directory; None for a baseline, which gets all but what is named like a secret.
+    """
+    if scratch is None:
+        return with_package(without_secrets())
+    made = with_package(needed_only())
+    own = {"TMPDIR": scratch, "CUPY_CACHE_DIR": scratch / "cupy", "CUDA_CACHE_PATH": scratch / "nv"}
+    if device != "cpu":
+        # What it compiles stays its own: others would believe by its name what a worker left in a common cache.
+        own["LLMKERNEL_CACHE_DIR"] = scratch / "cache"
+    elif "LLMKERNEL_CACHE_DIR" in made:
+        own["LLMKERNEL_CACHE_DIR"] = Path(made["LLMKERNEL_CACHE_DIR"]).absolute()
+    return made | {name: str(path) for name, path in own.items()}
 
 
 class WorkerPool:
     """Hands out ready workers and keeps a spare warm.
 
     A spare is started when a worker is taken, so that a candidate that crashes costs no start-up time.
+
+    Parameters
+    ----------
+    is_baseline : bool
+        See `Worker`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_baseline: bool = False) -> None:
+        self._is_baseline = is_baseline
         self._current: dict[str, Worker] = {}
         self._spare: dict[str, Worker] = {}
         self._lock = threading.Lock()
@@ -249,7 +325,7 @@ class WorkerPool:
                 worker.close()  # an interrupt may have kept it from being closed
             worker = self._spare.pop(device, None)
             if worker is None or not worker.is_alive:
-                worker = Worker(device)
+                worker = Worker(device, is_baseline=self._is_baseline)
             self._current[device] = worker
             return worker
 
@@ -258,7 +334,7 @@ class WorkerPool:
         with self._lock:
             spare = self._spare.get(device)
             if spare is None or not spare.is_alive:
-                self._spare[device] = Worker(device)
+                self._spare[device] = Worker(device, is_baseline=self._is_baseline)
 
     def wait_for_spare(self, device: str) -> None:
         """Wait until the spare of a device is ready, if there is one."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,6 +40,8 @@ class WorkerProcess:
     ----------
     command : sequence of str
     environment : dict
+    scratch : pathlib.Path, optional
+        Where it works; removed when it has ended.
 
     Attributes
     ----------
@@ -48,10 +51,12 @@ class WorkerProcess:
         As of `subprocess.Popen`, once it has ended; None where it could not be started.
     """
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: dict[str, str], scratch: Path | None = None
+    ) -> None:
         self.answers: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
         self.exit_code: int | None = None
-        self._command, self._environment = list(command), environment
+        self._command, self._environment, self._scratch = list(command), environment, scratch
         self._requests: queue.SimpleQueue[tuple[bytes, Sequence[Bytes]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -118,11 +123,13 @@ class WorkerProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=self._environment,
+                cwd=self._scratch,
                 start_new_session=True,
                 bufsize=1 << 16,
             )
         except Exception as error:  # noqa: BLE001 - no descriptor, no memory, no interpreter: whoever asks must hear of it
             self._has_started.set()
+            self._clean_up()
             self._has_ended.set()
             self.answers.put(error)
             return
@@ -160,7 +167,12 @@ class WorkerProcess:
         if process.stdout is not None:
             with contextlib.suppress(OSError):
                 process.stdout.close()
+        self._clean_up()
         self._has_ended.set()
+
+    def _clean_up(self) -> None:
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _write(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None

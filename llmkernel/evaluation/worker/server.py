@@ -16,6 +16,8 @@ from llmkernel.errors import LLMKernelError, WorkerError
 from llmkernel.evaluation.worker.errors import error_to_dict
 from llmkernel.evaluation.worker.harness import DrawResult, run_draw, run_sequence
 from llmkernel.evaluation.worker.protocol import read_frame, write_frame
+from llmkernel.sandbox.enter import Confinement
+from llmkernel.sandbox.limits import allow_processor_time
 
 CHECKED_ARCH = "sm_90a"
 Answer = tuple[dict[str, Any], list[Bytes]]
@@ -188,29 +190,41 @@ def _as_answer(result: DrawResult) -> Answer:
     return answer, [*result.results, *result.finals.values(), *result.others.values()]
 
 
-def main() -> None:
-    """Serve until standard input closes."""
+def serve(name: str, confinement: Confinement, close_the_door: Callable[[], None]) -> None:
+    """Serve until standard input closes.
+
+    Parameters
+    ----------
+    name : str
+        The device's.
+    confinement : Confinement
+        What holds this process.
+    close_the_door : callable
+        Called once the device is ready, ahead of the first request.
+    """
     # Ctrl-C in the notebook's terminal reaches the whole foreground group; only the notebook decides when we end.
     with contextlib.suppress(ValueError, OSError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _die_with_parent()
     # Frames keep the real standard output; whatever prints (also native code) goes to standard error.
     out: BinaryIO = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)
     source = sys.stdin.buffer
     try:
-        device = available_devices()[sys.argv[1]]()
+        device = available_devices()[name]()
         server = Server(device)
-        write_frame(out, server.hello())
+        write_frame(out, server.hello() | {"sandbox": confinement.to_dict()})
         device.warm_up()
     except LLMKernelError as error:
         write_frame(out, {"error": error_to_dict(error)})
         return
+    close_the_door()
+    write_frame(out, {"ready": True})
     while True:
         try:
             header, blobs = read_frame(source)
         except EOFError:
             break
+        allow_processor_time(float(header.get("seconds", 0.0)))
         answer, back, is_lost = _answer(server, header, blobs)
         write_frame(out, answer, back)
         if is_lost:
@@ -237,12 +251,3 @@ def _answer(
         return {"error": error_to_dict(failure)}, [], True
     fault = answer.get("fault") or {}
     return answer, back, bool(fault.get("details", {}).get("is_context_lost"))
-
-
-def _die_with_parent() -> None:
-    """Ask Linux to end this process when the notebook's ends, however that happens."""
-    if sys.platform.startswith("linux"):
-        import ctypes
-
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)

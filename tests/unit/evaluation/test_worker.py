@@ -83,13 +83,26 @@ def test_closing_leaves_no_process():
 
 def test_a_worker_ends_when_its_standard_input_closes():
     command = [sys.executable, "-m", "llmkernel.evaluation.worker", "cpu"]
-    subprocess.run(command, input=b"", capture_output=True, env=worker_environment(), timeout=60, check=True)
+    subprocess.run(command, input=b"", capture_output=True, env=worker_environment("cpu", None), timeout=60, check=True)
 
 
-def test_workers_get_no_secrets(monkeypatch):
-    for name in ("ANTHROPIC_API_KEY", "MY_SECRET", "HF_TOKEN", "DB_PASSWORD"):
+@pytest.mark.parametrize("scratch", [None, Path("/scratch")])
+def test_workers_get_no_secrets(monkeypatch, scratch):
+    for name in ("ANTHROPIC_API_KEY", "MY_SECRET", "HF_TOKEN", "DB_PASSWORD", "SESSION_COOKIE"):
         monkeypatch.setenv(name, "planted-value")
-    assert "planted-value" not in worker_environment().values()
+    assert "planted-value" not in worker_environment("cuda", scratch).values()
+
+
+def test_a_worker_that_runs_candidates_gets_what_it_needs_and_no_more(monkeypatch):
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/run/agent")
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:pass@host/db")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    made = worker_environment("cuda", Path("/scratch"))
+    assert not {"SSH_AUTH_SOCK", "DATABASE_URL"} & set(made)
+    assert made["CUDA_VISIBLE_DEVICES"] == "1"
+    assert made["LLMKERNEL_CACHE_DIR"].startswith("/scratch")
+    # The user's own code in a baseline may need either.
+    assert worker_environment("cuda", None)["DATABASE_URL"]
 
 
 def test_large_arrays_cross_in_both_directions(pool):
