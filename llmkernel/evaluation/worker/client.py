@@ -225,8 +225,9 @@ class Worker:
         code = self._process.exit_code
         last = self._process.last_words()
         if isinstance(reason, FrameError):
+            # No candidate can write there: it has no host code, or it runs in another process.
             text = f"The worker sent what is no answer ({reason}) and was ended."
-            return WorkerLostError(Fault("worker_died", text, details={"stderr": last} if last else {}))
+            return WorkerLostError(Fault("killed", text, details={"stderr": last} if last else {}))
         if code is not None and is_kill(code):
             return WorkerLostError(fault_of_kill("The worker", code, kills))
         how = _ending(code) if code is not None else f"{type(reason).__name__}: {reason}"

@@ -5,6 +5,7 @@ Runs inside the worker. It knows inputs and outputs, never what the outputs shou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,8 @@ from llmkernel.problem.dtypes import DTYPES
 
 ALIGNMENT = 256
 _PATTERN_BYTES = 1_048_573
+# Larger than any address space: NumPy calls it a wrong value.
+_NO_ARRAY_BYTES = 1 << 48
 _POISONED = ("output", "scratch")
 
 
@@ -87,8 +90,11 @@ def run_draw(
         Bytes past a 256-byte boundary by buffer name.
     """
     shifts = misalign or {}
-    runs = [_images(device, plan, inputs, seed, r, shifts) for r in range(repeats)]
-    before = [{n: _guards(i) for n, i in images.items()} for images in runs]
+    try:
+        runs = [_images(device, plan, inputs, seed, r, shifts) for r in range(repeats)]
+        before = [{n: _guards(i) for n, i in images.items()} for images in runs]
+    except (MemoryError, ValueError) as error:
+        return DrawResult(fault=_too_large(plan, error))
     executions = device.execute_many(module, plan, runs, options)
     out = DrawResult(
         elapsed_ms=[e.elapsed_ms for e in executions],
@@ -137,11 +143,14 @@ def run_sequence(
     repeats : sequence of int
         How often each draw runs: even, so that the last two runs have complementary poison.
     """
-    runs = [
-        _images(device, plan, inputs, seed, r, {})
-        for inputs, count in zip(draws, repeats, strict=True)
-        for r in range(count)
-    ]
+    try:
+        runs = [
+            _images(device, plan, inputs, seed, r, {})
+            for inputs, count in zip(draws, repeats, strict=True)
+            for r in range(count)
+        ]
+    except (MemoryError, ValueError) as error:
+        return [DrawResult(fault=_too_large(plan, error))]
     executions = device.execute_many(module, plan, runs, replace(options, is_fresh_module=True))
     fault = next((e.fault for e in executions if e.fault), None)
     if fault is not None:
@@ -163,10 +172,23 @@ def run_sequence(
     return results
 
 
+def _too_large(plan: LaunchPlan, error: Exception) -> Fault:
+    """Return the fault of buffers for which the host has no memory, or NumPy no size; raise `error` where it is another."""
+    sizes = {b.name: payload_bytes(b) for b in plan.buffers}
+    largest = max(sizes, key=lambda name: sizes[name], default="")
+    if isinstance(error, ValueError) and sizes.get(largest, 0) < _NO_ARRAY_BYTES:
+        raise error
+    return Fault(
+        "out_of_memory",
+        f"The buffers of the run do not fit into memory: `{largest}` alone needs {sizes.get(largest, 0)} bytes.",
+        details={"argument": largest},
+    )
+
+
 def payload_bytes(buffer: Buffer) -> int:
     """Return the size of a buffer's storage in bytes, strides included."""
     if buffer.strides is None:
-        count = int(np.prod(buffer.shape, dtype=np.int64)) if buffer.shape else 1
+        count = math.prod(buffer.shape)
     elif 0 in buffer.shape:
         count = 0
     else:

@@ -51,6 +51,7 @@ def test_a_killed_worker_is_replaced_by_the_spare(pool):
 
 def test_a_request_that_takes_too_long_ends_the_worker(pool):
     worker = pool.get("cpu")
+    worker.wait_until_ready()
     os.kill(worker.pid, signal.SIGSTOP)
     with pytest.raises(WorkerLostError) as lost:
         worker.request({"op": "time_close"}, timeout=0.2)

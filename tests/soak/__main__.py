@@ -1,0 +1,37 @@
+"""`python -m tests.soak --evaluations 500 --seed 1`: a soak, and a summary of it as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from tests.soak.run import soak
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--evaluations", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--only", action="append", help="a step by name; may be given more than once")
+    parser.add_argument("--output", type=Path, help="a file for the summary")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    summary = soak(
+        options.evaluations,
+        options.seed,
+        options.device,
+        only=options.only,
+        listener=(lambda line: print(line, file=sys.stderr, flush=True)) if options.verbose else None,
+    )
+    text = json.dumps(summary, indent=2) + "\n"
+    if options.output is not None:
+        options.output.write_text(text)
+    print(text)
+    return 1 if summary["violations"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

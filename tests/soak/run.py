@@ -1,0 +1,216 @@
+"""The soak itself: draws steps, looks after each whether all is as it was, and sums up."""
+
+from __future__ import annotations
+
+import collections
+import os
+import platform
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import llmkernel
+from llmkernel.evaluation.worker.client import POOL
+from tests.soak import watch
+from tests.soak.steps import STEPS, Notebook, Step
+
+# Growth of the resident memory that is not noise, over a whole run.
+MAX_GROWTH_BYTES = 48 << 20
+WARM_UP = 8
+
+
+@contextmanager
+def _own_directories() -> Iterator[Path]:
+    """Give a home, a cache and a directory of temporary files of its own, so that what is left behind is ours."""
+    changes = {}
+    home = Path(tempfile.mkdtemp(prefix="llmkernel-soak-"))
+    for name, folder in (
+        ("HOME", ""),
+        ("XDG_CACHE_HOME", ".cache"),
+        ("TMPDIR", "tmp"),
+        ("LLMKERNEL_CACHE_DIR", "cache"),
+    ):
+        (home / folder).mkdir(exist_ok=True)
+        changes[name] = str(home / folder)
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    tempfile.tempdir = None
+    POOL.close()
+    try:
+        yield home
+    finally:
+        POOL.close()
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+        tempfile.tempdir = None
+        shutil.rmtree(home, ignore_errors=True)
+
+
+class Soak:
+    """One soak.
+
+    Parameters
+    ----------
+    notebook : Notebook
+    processes : watch.Processes
+    """
+
+    def __init__(self, notebook: Notebook, processes: watch.Processes) -> None:
+        self.notebook = notebook
+        self.processes = processes
+        self.violations: list[str] = []
+        self.outcomes: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        self.resident: list[int] = []
+        self.digest = watch.digest(notebook.values)
+        self.files = self.threads = 0
+
+    def settle(self) -> None:
+        """Do what is done once, and take the baselines."""
+        for _ in range(2):
+            self.notebook.judge(self.notebook.fresh())
+            self.notebook.accept(self.notebook.fresh())
+        POOL.wait_for_spare(self.notebook.device)
+        self.files, self.threads = watch.own_files(), watch.own_threads()
+
+    def take(self, number: int, step: Step) -> str:
+        try:
+            outcome = step.run(self.notebook)
+        except Exception as error:  # whatever it is: only listed outcomes may come out
+            outcome = f"{type(error).__name__}: {error}"
+            traceback.print_exc()
+        self.outcomes[step.name][outcome.split(":")[0]] += 1
+        wrong = self._look(step, outcome)
+        self.violations += [f"{number} {step.name}: {w}" for w in wrong]
+        return outcome
+
+    def _look(self, step: Step, outcome: str) -> list[str]:
+        wrong = [] if outcome in step.allowed else [f"ended {outcome!r}"]
+        if watch.digest(self.notebook.values) != self.digest:
+            wrong.append("an array of the notebook changed")
+        left = self.processes.left_over()
+        if left:
+            wrong.append(f"processes left over: {left}")
+        for what, count, usual in (
+            ("descriptors", watch.own_files, self.files),
+            ("threads", watch.own_threads, self.threads),
+        ):
+            seen = watch.settled(count, usual)
+            if seen > usual:
+                wrong.append(f"{seen} {what}, {usual} before")
+                setattr(self, "files" if what == "descriptors" else "threads", seen)
+        wrong += watch.broken_records(self.notebook.records)
+        kept = watch.settled_list(lambda: watch.temporary_files(self.notebook.home / "tmp"))
+        if kept:
+            wrong.append(f"temporary files left: {kept[:5]}")
+            for path in kept:
+                shutil.rmtree(self.notebook.home / "tmp" / path, ignore_errors=True)
+        self.resident.append(watch.resident_bytes())
+        return wrong
+
+    def finish(self) -> None:
+        """Look at what only the next writer removes."""
+        time.sleep(6)
+        if self.notebook.accept(self.notebook.fresh()) != "passed":
+            self.violations.append("the last evaluation did not pass")
+        for name in range(4):
+            self.notebook.names = name
+            self.notebook.accept(self.notebook.fresh())
+        left = [p for p in watch.files_in(self.notebook.home / "cache") if "/work-" in p]
+        left += [p for p in watch.files_in(self.notebook.records) if ".pending-" in p or ".next" in p]
+        if left:
+            self.violations.append(f"left for good: {left[:5]}")
+        POOL.close()
+        left = list(self.processes.left_over().values()) + watch.temporary_files(self.notebook.home / "tmp")
+        if left:
+            self.violations.append(f"left after the pool was closed: {left}")
+
+    def growth_bytes(self) -> int:
+        """Return how much the resident memory rose along its trend (Theil-Sen), after a warm-up."""
+        sizes = self.resident[len(self.resident) // 5 :]
+        if len(sizes) < WARM_UP:
+            return 0
+        index = np.arange(len(sizes))
+        i, j = np.triu_indices(len(sizes), 1)
+        slopes = (np.array(sizes)[j] - np.array(sizes)[i]) / (index[j] - index[i])
+        return int(np.median(slopes) * len(sizes))
+
+
+def soak(
+    evaluations: int,
+    seed: int,
+    device: str = "cpu",
+    *,
+    only: Sequence[str] | None = None,
+    listener: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Take `evaluations` steps, drawn at random or those that `only` names in turn, and return a summary."""
+    started = time.perf_counter()
+    say = listener or (lambda _: None)
+    rng = random.Random(seed)
+    can_mount = os.geteuid() == 0 and shutil.which("mount") is not None
+    known = [s for s in STEPS if (can_mount or s.needs != "mount")]
+    if only:
+        drawn = [next(s for s in STEPS if s.name == only[i % len(only)]) for i in range(evaluations)]
+        drawn = [s for s in drawn if s in known]
+    else:
+        drawn = rng.choices(known, [s.weight for s in known], k=evaluations)
+    with _own_directories() as home:
+        run = Soak(Notebook.open(device, seed, home), watch.Processes())
+        run.settle()
+        for number, step in enumerate(drawn, 1):
+            before, mark = len(run.violations), time.perf_counter()
+            outcome = run.take(number, step)
+            say(f"{number} {step.name}: {outcome} ({time.perf_counter() - mark:.1f} s)")
+            for violation in run.violations[before:]:
+                say(f"    VIOLATION {violation}")
+        run.finish()
+        growth = run.growth_bytes()
+    if growth > MAX_GROWTH_BYTES:
+        run.violations.append(f"the resident memory grew by {growth >> 20} MiB")
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": _commit(),
+        "versions": {
+            "llmkernel": llmkernel.__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "system": platform.system(),
+        },
+        "device": device,
+        "seed": seed,
+        "evaluations": len(drawn),
+        "seconds": round(time.perf_counter() - started, 1),
+        "violations": run.violations,
+        "resident_mib": {
+            "first": run.resident[0] >> 20,
+            "last": run.resident[-1] >> 20,
+            "trend": round(growth / (1 << 20), 1),
+        },
+        "outcomes": {name: dict(count) for name, count in sorted(run.outcomes.items())},
+        "without": sorted({s.name for s in STEPS} - {s.name for s in known}),
+    }
+
+
+def _commit() -> str:
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip() if found.returncode == 0 else "unknown"
+
+
+if sys.platform != "linux":
+    raise ImportError("The soak looks at processes through /proc: it needs Linux.")
