@@ -40,7 +40,7 @@ class LLMKernelError(Exception):
     rule : str, optional
         The rule that was broken.
     received : str, optional
-        The value that was received, already formatted and redacted.
+        The value that was received, already formatted.
     next_step : str, optional
         What the user can do now.
     """
@@ -55,7 +55,7 @@ class LLMKernelError(Exception):
         self.next_step = next_step
 
     def __str__(self) -> str:
-        """Return the readable message: what, rule, received, next step, a line each."""
+        """Return the readable message: what, rule, received, next step, a line each; without secrets."""
         lines = [self.what]
         if self.rule:
             lines.append(f"  rule: {self.rule}")
@@ -63,7 +63,10 @@ class LLMKernelError(Exception):
             lines.append(f"  received: {self.received}")
         if self.next_step:
             lines.append(f"  next: {self.next_step}")
-        return "\n".join(lines)
+        # Not at the top: a kernel that starts needs the errors and no redactor.
+        from llmkernel.prompts.redaction import redact
+
+        return redact("\n".join(lines))
 
     def _render_traceback_(self) -> list[str]:
         """Show one readable message in IPython in place of a stack of library frames."""

@@ -49,7 +49,12 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # Attempts and events are data that the prompts are built from and the records written of, not behaviour.
-LEVEL_OF_MODULE = {"llmkernel.synthesis.events": LEVEL["evaluation"]}
+# Secrets are taken out everywhere, also of errors; what does it depends on nothing.
+LEVEL_OF_MODULE = {
+    "llmkernel.synthesis.events": LEVEL["evaluation"],
+    "llmkernel.prompts.redaction": LEVEL["errors"],
+    "llmkernel.prompts.secret_shapes": LEVEL["errors"],
+}
 
 
 def tracked_files() -> list[Path]:

@@ -10,6 +10,8 @@ import re
 import unicodedata
 from typing import Any
 
+from llmkernel.prompts.redaction import redact
+
 # CSI and OSC sequences, other two-byte escapes (ECMA-48), then a lone ESC.
 _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|\x1b|\x9b[0-?]*[ -/]*[@-~]"
@@ -27,12 +29,13 @@ _SPACE = re.compile("[ \t\n]+")
 
 
 def clean(text: Any) -> str:
-    """Return `text` without terminal escapes and with invisible and control characters spelled out.
+    """Return `text` without secrets and terminal escapes, and with invisible and control characters spelled out.
 
     Tabs and line feeds stay; carriage returns end a line.
     """
     value = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
-    return value.translate(_SPELLED) if _ODD.search(value) else value
+    value = value.translate(_SPELLED) if _ODD.search(value) else value
+    return redact(value)
 
 
 def one_line(text: Any, limit: int = 400) -> str:

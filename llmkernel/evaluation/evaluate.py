@@ -27,6 +27,7 @@ from llmkernel.problem.dtypes import DTYPES, dtype_name
 from llmkernel.problem.problem import Problem, make_problem
 from llmkernel.problem.reference import make_reference
 from llmkernel.problem.signature import ArraySpec, Signature
+from llmkernel.prompts.redaction import redact
 
 Level = Literal["quick", "full"]
 DEFAULT_TIMEOUT = 20.0
@@ -433,7 +434,7 @@ def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
         out.append("Nothing ran on a GPU: the kernel was compiled for the host and emulated.")
     out.append(f"Dtypes other than {', '.join(sorted({s.dtype for s in problem.signature.arrays()}))}.")
     out.append("Arrays of more than 2^31 elements.")
-    fixed = [f"{k}={v!r}"[:60] for k, v in problem.reference.fixed.items()]
+    fixed = [f"{k}={redact(repr(v)[:4000])}"[:60] for k, v in problem.reference.fixed.items()]
     if fixed:
         out.append("Other values of " + ", ".join(fixed) + ": built into the kernel.")
     if not problem.sizes:

@@ -11,6 +11,7 @@ from llmkernel.problem.arrays import describe, is_array
 from llmkernel.problem.reference import Reference, source_of
 from llmkernel.problem.signature import ArraySpec
 from llmkernel.prompts.device_header import declarations
+from llmkernel.prompts.redaction import redact
 from llmkernel.prompts.retrieval import choose_guides
 from llmkernel.prompts.text import cut, encodable, fenced
 
@@ -43,7 +44,7 @@ def describe_problem(problem: Any, limits: DeviceLimits, target_note: str = "") 
         "## Signature\n\n" + _signature(problem),
         "## Intent, in the user's own words\n\n"
         + (
-            fenced(cut(intent, MAX_INTENT))
+            fenced(cut(redact(intent), MAX_INTENT))
             if intent.strip()
             else "None was given: compute what the reference computes."
         ),
@@ -79,7 +80,7 @@ def _signature(problem: Any) -> str:
 
 
 def _reference(reference: Reference) -> str:
-    source = encodable(reference.source)
+    source = redact(encodable(reference.source))
     if source:
         parts = [fenced(cut(source, MAX_SOURCE), "python")]
     else:
@@ -92,12 +93,13 @@ def _reference(reference: Reference) -> str:
     numbers, helpers = _surroundings(reference)
     if numbers:
         parts.append("Values it uses from outside: " + ", ".join(f"{k} = {v!r}" for k, v in numbers) + ".")
-    parts += [fenced(cut(text, MAX_SOURCE // 3), "python") for text in helpers]
+    parts += [fenced(cut(redact(text), MAX_SOURCE // 3), "python") for text in helpers]
     return "\n\n".join(parts)
 
 
 def _short(value: Any) -> str:
-    return encodable(describe(value) if is_array(value) else repr(value)[:80])
+    # Redacted before it is cut: half a key is no longer known as one.
+    return encodable(describe(value) if is_array(value) else redact(repr(value)[:MAX_SOURCE])[:80])
 
 
 def _surroundings(reference: Reference) -> tuple[list[tuple[str, float]], list[str]]:

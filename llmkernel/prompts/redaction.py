@@ -1,99 +1,36 @@
 """Take secrets out of everything that is sent, shown, logged or saved.
 
-Three sources: the shapes of well-known keys, assignments and headers that announce a secret, and the values
-of environment variables (and of keys this process loaded) that are secrets by name. Kernels are full of long
-hexadecimal constants and hashes, so length and entropy alone never make a secret here.
+Three sources: the shapes of well-known keys, assignments and headers that announce a secret
+(`llmkernel.prompts.secret_shapes`), and the values of environment variables, and of keys that this process loaded,
+that are secrets by name. Values are also found in base64, in hexadecimal, and broken over lines or string literals.
 """
 
 from __future__ import annotations
 
+import base64
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+from llmkernel.prompts.secret_shapes import find_shapes
 
 MASK = "[redacted]"
 _MIN_SECRET_LENGTH = 12
-_LEFT = r"(?<![A-Za-z0-9_])"
+# A value that is looked for in pieces, or encoded, has at least this many letters and digits.
+_MIN_COMPACT_LENGTH = 16
 
-# A fragment is what remains of a key when its middle is masked by a provider: "sk-ant-...abcd", "sk-ab***yz".
-_MASKING = r"(?:\*{3,}|\.{3,}|…|•{2,}|x{4,}|X{4,})"
-_KEY_BODY = r"[A-Za-z0-9_\-]"
-
-# (kind, pattern); the group "secret" is replaced where it exists, the whole match otherwise.
-_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern))
-    for kind, pattern in (
-        (
-            "private key",
-            (
-                r"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----"
-                r"[\s\S]*?(?:-----END (?P=label)-----|\Z)"
-            ),
-        ),
-        ("URL credentials", r"(?<=://)(?P<secret>[^\s/@:'\"<>]*:[^\s/@'\"<>]+)(?=@)"),
-        (
-            "provider key fragment",
-            # Not with an underscore: `sk_args...` is a parameter pack in C++.
-            rf"{_LEFT}(?:sk|pk|rk|xai)-{_KEY_BODY}{{0,40}}?{_MASKING}(?:[A-Za-z0-9_\-*…•]|\.(?=[A-Za-z0-9_\-*.]))*",
-        ),
-        (
-            "provider key",
-            (
-                r"(?i:incorrect api key provided|invalid (?:x-)?api[- ]key(?: provided)?)\s*:\s*"
-                r"(?P<secret>[^\s,;]+?)(?=[.,;]?(?:\s|$))"
-            ),
-        ),
-        ("Anthropic key", rf"{_LEFT}sk-ant-{_KEY_BODY}{{8,}}"),
-        ("OpenRouter key", rf"{_LEFT}sk-or-{_KEY_BODY}{{8,}}"),
-        (
-            "OpenAI key",
-            (
-                # The bare form has no underscore: `sk-num_tokens_per_block2` is a subtraction.
-                rf"{_LEFT}sk-(?:(?:[A-Za-z]{{3,}}-)+{_KEY_BODY}{{16,}}"
-                rf"|(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{20,}}{_KEY_BODY}*)"
-            ),
-        ),
-        ("provider key", rf"{_LEFT}(?:xai|pplx|nvapi)-{_KEY_BODY}{{20,}}"),
-        # Without underscores in the rest: `fw_partial_sums_of_the_block` is an identifier.
-        ("provider key", rf"{_LEFT}(?:gsk|r8|fw|tgp_v1)_(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{20,}}"),
-        ("GitHub token", rf"{_LEFT}(?:gh[pousr]_[A-Za-z0-9]{{20,}}|github_pat_[A-Za-z0-9_]{{20,}})"),
-        ("GitLab token", rf"{_LEFT}glpat-{_KEY_BODY}{{16,}}"),
-        ("AWS key id", rf"{_LEFT}(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}(?![A-Za-z0-9])"),
-        ("Google key", rf"{_LEFT}AIza{_KEY_BODY}{{35}}"),
-        ("Google OAuth token", rf"{_LEFT}(?:ya29\.{_KEY_BODY}{{20,}}|GOCSPX-{_KEY_BODY}{{20,}})"),
-        ("Hugging Face token", rf"{_LEFT}(?:hf_|api_org_)[A-Za-z0-9]{{20,}}"),
-        ("Slack token", rf"{_LEFT}xox[abeoprs]-[A-Za-z0-9\-]{{10,}}"),
-        (
-            "Slack webhook",
-            r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9/_\-]{20,})",
-        ),
-        ("PyPI token", rf"{_LEFT}pypi-[A-Za-z0-9_\-]{{32,}}"),
-        ("npm token", rf"{_LEFT}npm_[A-Za-z0-9]{{32,}}"),
-        ("JSON web token", rf"{_LEFT}eyJ{_KEY_BODY}{{10,}}\.eyJ{_KEY_BODY}{{10,}}\.{_KEY_BODY}*"),
-        (
-            "authorization header",
-            r"\b(?i:bearer|authorization:\s*basic)\s+(?P<secret>[A-Za-z0-9_\-.~+/]{12,}=*)",
-        ),
-        (
-            # A quoted value, or a bare one as in .env files, HTTP headers and shell exports.
-            "assigned secret",
-            r"""(?ix)
-            \b[\w\-]{0,40}(?:api[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|access[_\-]?key|auth[_\-]?token
-              |(?:access|refresh|api|bearer)[_\-]?token|client[_\-]?secret|password|passwd|passphrase
-              |private[_\-]?key)
-            ["']?\s*(?:=>|:=|=|:)\s*
-            (?: (?P<quote>["'])(?P<secret>(?:(?!(?P=quote))[^\n\\]|\\.){8,})(?P=quote)
-              | (?P<bare>(?=[A-Za-z0-9_\-.~+/]*[0-9])(?=[A-Za-z0-9_\-.~+/]*[A-Za-z])
-                  [A-Za-z0-9_\-.~+/]{16,}=*) )
-            """,
-        ),
-    )
-)
-
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|_PAT$", re.IGNORECASE)
 _NOT_SECRET_NAME = re.compile(r"(?:_FILE|_PATH|_DIR|_URL|_ID|_TYPE)$|KEYRING|KEYBOARD|KEYMAP", re.IGNORECASE)
+_URL_PASSWORD = re.compile(r"://[^\s/@:]*:([^\s/@]+)@")
+_ALPHANUMERIC = re.compile(r"[A-Za-z0-9]+")
+_NOT_ALPHANUMERIC = bytes(i for i in range(256) if i > 127 or not chr(i).isalnum())
+# Between two string literals that are one text: "sk-" "ant", "sk-" + "ant", also over a line's end.
+_JOINT = re.compile(r"[\"'][\s+\\]{1,80}[A-Za-z]{0,2}[\"']")
 
 _loaded: set[str] = set()
 
@@ -148,32 +85,95 @@ def redact(text: str) -> str:
     return "".join(pieces) + text[position:] if pieces else text
 
 
+def redact_all(value: Any) -> Any:
+    """Return JSON-able data with every text in it redacted; the names in it stay."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {name: redact_all(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_all(item) for item in value]
+    return value
+
+
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:
-    for value, kind in _known_values():
-        start = text.find(value)
-        while start >= 0:
-            yield start, start + len(value), kind
-            start = text.find(value, start + len(value))
-    for kind, pattern in _SHAPES:
-        for match in pattern.finditer(text):
-            groups = match.groupdict()
-            name = next((g for g in ("secret", "bare") if groups.get(g)), None)
-            start, end = match.span(name) if name else match.span()
-            if text[start:end] != MASK:
-                yield start, end, kind
+    for start, end, kind in (*_known(text), *find_shapes(text), *_across_literals(text)):
+        if text[start:end] != MASK:
+            yield start, end, kind
+
+
+def _known(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where known values stand: as they are, in pieces, and encoded."""
+    values = list(_known_values())
+    for value, kind in values:
+        yield from ((start, start + len(value), kind) for start in _places(text, value))
+    if not values:
+        return
+    # A character each, so that places in it are places in the text.
+    compact = text.encode("latin-1", "replace").translate(None, _NOT_ALPHANUMERIC).decode("ascii")
+    found = [
+        (start, start + len(form), kind)
+        for value, kind in values
+        for form in _forms(value)
+        for start in _places(compact, form)
+    ]
+    if found:
+        places = [run.start() + i for run in _ALPHANUMERIC.finditer(text) for i in range(len(run[0]))]
+        yield from ((places[start], places[end - 1] + 1, kind) for start, end, kind in found)
+
+
+def _places(text: str, value: str) -> Iterator[int]:
+    start = text.find(value)
+    while start >= 0:
+        yield start
+        start = text.find(value, start + len(value))
+
+
+@lru_cache(maxsize=256)
+def _forms(value: str) -> tuple[str, ...]:
+    """Return the letters and digits of `value`, of its base64 at each of the three alignments, and of its hexadecimal."""
+    data = value.encode("utf-8", "surrogatepass")
+    forms = {"".join(_ALPHANUMERIC.findall(value)), data.hex(), data.hex().upper()}
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + data).decode().rstrip("=")
+        # The characters at both ends also hold bits of what stands beside the value.
+        whole = encoded[(0, 2, 3)[before] : len(encoded) - bool((before + len(data)) % 3)]
+        forms.add("".join(_ALPHANUMERIC.findall(whole)))
+    return tuple(form for form in forms if len(form) >= _MIN_COMPACT_LENGTH)
+
+
+def _across_literals(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the shapes that show once neighbouring string literals are one."""
+    joints = list(_JOINT.finditer(text))
+    if not joints:
+        return
+    starts, kept, at = [0], [0], 0  # where each piece begins, in `text` and in what is left of it
+    pieces = []
+    for joint in joints:
+        pieces.append(text[at : joint.start()])
+        at = joint.end()
+        starts.append(at)
+        kept.append(kept[-1] + len(pieces[-1]))
+    joined = "".join(pieces) + text[at:]
+    for start, end, kind in find_shapes(joined):
+        first, last = (bisect_right(kept, place) - 1 for place in (start, end - 1))
+        if first != last:  # within one piece it was found already
+            yield starts[first] + start - kept[first], starts[last] + end - kept[last], kind
 
 
 def _known_values() -> Iterator[tuple[str, str]]:
     for value in _loaded:
         yield value, "loaded key"
     for name, value in os.environ.items():
-        if (
-            len(value) >= _MIN_SECRET_LENGTH
-            and _SECRET_NAME.search(name)
-            and not _NOT_SECRET_NAME.search(name)
-            and not _is_path(value)
-        ):
-            yield value, f"value of ${name}"
+        if len(value) < _MIN_SECRET_LENGTH:
+            continue
+        if _SECRET_NAME.search(name) and not _NOT_SECRET_NAME.search(name):
+            if not _is_path(value):
+                yield value, f"value of ${name}"
+        elif "://" in value:
+            found = _URL_PASSWORD.search(value)
+            if found and len(found[1]) >= _MIN_SECRET_LENGTH:
+                yield found[1], f"password in ${name}"
 
 
 def _is_path(value: str) -> bool:

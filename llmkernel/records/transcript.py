@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from llmkernel.prompts.redaction import redact
+from llmkernel.prompts.redaction import redact_all
 from llmkernel.records.fields import plain_json
 
 
@@ -62,7 +62,7 @@ def transcript_lines(attempts: Iterable[TranscriptAttempt], *, system: str = "")
     lines: list[dict[str, Any]] = [{"system": system}] if system else []
     lines += [_attempt(attempt) for attempt in attempts]
     return "".join(
-        json.dumps(_redacted(plain_json(line)), sort_keys=True, default=str) + "\n" for line in lines
+        json.dumps(redact_all(plain_json(line)), sort_keys=True, default=str) + "\n" for line in lines
     )
 
 
@@ -81,13 +81,3 @@ def _attempt(attempt: TranscriptAttempt) -> dict[str, Any]:
         report = attempt.report.to_dict()
         data["report"] = {name: report[name] for name in ("outcome", "headline", "feedback")}
     return data
-
-
-def _redacted(value: Any) -> Any:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {name: _redacted(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_redacted(item) for item in value]
-    return value

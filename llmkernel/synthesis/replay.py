@@ -14,6 +14,7 @@ from llmkernel.evaluation.report import Report
 from llmkernel.problem.arrays import is_array, kind_of
 from llmkernel.problem.dtypes import dtype_name
 from llmkernel.problem.problem import Problem
+from llmkernel.prompts.redaction import find_secrets, redact, redact_all
 from llmkernel.records.fingerprint import fingerprint
 from llmkernel.records.notebook import restore_from_notebook
 from llmkernel.records.record import Record, RecordedProblem, source_digest, utc_now
@@ -36,8 +37,9 @@ def recorded_problem(problem: Problem) -> RecordedProblem:
         dtype = dtype_name(value.dtype) if is_array(value) else spec.dtype
         examples.append({"name": spec.name, "kind": kind_of(value), "dtype": dtype, "shape": shape})
     return RecordedProblem(
-        intent=problem.intent,
-        reference=problem.reference.source or mark.text,
+        # Redacted before the key is made of it: what is saved finds itself again.
+        intent=redact(problem.intent),
+        reference=redact(problem.reference.source) or mark.text,
         reference_fingerprint=mark.digest,
         signature=str(problem.signature),
         examples=tuple(examples),
@@ -121,7 +123,7 @@ def replay(
         kernel.record = replace(
             stored.record,
             candidate_digest=source_digest(stored.source),
-            report=report.to_dict(),
+            report=redact_all(report.to_dict()),
             environment=environment,
             provider="edited by hand",
             model="",
@@ -147,6 +149,12 @@ def save(
     device: str,
 ) -> str | None:
     """Keep an accepted kernel; returns a warning when it cannot be written, for the kernel itself is not lost."""
+    secrets = find_secrets(kernel.source)
+    if secrets:
+        return (
+            f"The record was not saved: line {secrets[0].line} of the kernel holds what looks like a secret "
+            f"({secrets[0].kind}). Take it out of the source."
+        )
     reply = result.accepted.reply
     try:
         kernel.record = Record(
@@ -155,7 +163,7 @@ def save(
             candidate_digest=source_digest(kernel.source),
             created=utc_now(),
             environment=environment_of(device),
-            report=kernel.report.to_dict(),
+            report=redact_all(kernel.report.to_dict()),
             domain=kernel.domain.to_dict(),
             provider=provider,
             model=reply.model if reply is not None else "",

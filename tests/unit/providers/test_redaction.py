@@ -234,7 +234,9 @@ def test_a_kernel_is_unchanged():
 def test_the_packages_own_sources_are_unchanged():
     root = Path(llmkernel.__file__).parent
     paths = [p for p in root.rglob("*") if p.suffix in {".cu", ".cuh", ".h", ".py", ".md"}]
-    paths.remove(Path(redaction.__file__))  # its comments show what it looks for
+    paths.remove(
+        Path(redaction.__file__).with_name("secret_shapes.py")
+    )  # its comments show what it looks for
 
     found = {p.name: find_secrets(p.read_text("utf-8")) for p in paths}
 
