@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import os
 import queue
+import secrets
 import signal
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from typing import Any
 
 from llmkernel.devices.base import Bytes, DeviceLimits, Fault
 from llmkernel.devices.kills import fault_of_kill, is_kill, memory_kills
-from llmkernel.errors import LLMKernelError, WorkerError
+from llmkernel.errors import DeviceUnavailableError, LLMKernelError, WorkerError
 from llmkernel.evaluation.worker.errors import error_from_dict
 from llmkernel.evaluation.worker.process import WorkerProcess
 from llmkernel.evaluation.worker.protocol import FrameError
@@ -72,7 +73,7 @@ class Worker:
         self._hello: dict[str, Any] | None = None
         self._is_ready = False
         command = [sys.executable, "-P", "-m", "llmkernel.evaluation.worker", self.device]
-        scratch = None if self._is_baseline else Path(tempfile.mkdtemp(prefix="llmkernel-worker-"))
+        scratch = None if self._is_baseline else _scratch_path()
         if scratch is not None:
             command += ["--scratch", str(scratch)]
             command += [word for part in self._without for word in ("--without", part)]
@@ -179,7 +180,7 @@ class Worker:
         # An interrupt may come before anyone holds the worker that was just made.
         process = self.__dict__.get("_process")
         if process is not None:
-            process.end()
+            process.abandon()
 
     def _exchange(
         self, header: dict[str, Any] | None, blobs: Sequence[Bytes], timeout: float
@@ -240,6 +241,19 @@ class Worker:
         return WorkerLostError(
             Fault("worker_died", f"The worker ended ({how}).", details={"stderr": last} if last else {})
         )
+
+
+def _scratch_path() -> Path:
+    """Return the name of a directory that does not exist yet; who owns the process makes and removes it."""
+    try:
+        return Path(tempfile.gettempdir()) / f"llmkernel-worker-{secrets.token_hex(8)}"
+    except OSError as error:
+        raise DeviceUnavailableError(
+            "No directory for temporary files can be written.",
+            rule="an evaluation worker has a directory of its own there",
+            received=error.strerror or str(error),
+            next_step="Free some space, or name another directory in TMPDIR.",
+        ) from error
 
 
 def _ending(code: int) -> str:

@@ -58,7 +58,7 @@ class WorkerProcess:
         self.exit_code: int | None = None
         self._command, self._environment, self._scratch = list(command), environment, scratch
         self._requests: queue.SimpleQueue[tuple[bytes, Sequence[Bytes]] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # garbage may be collected while it is held
         self._process: subprocess.Popen[bytes] | None = None
         self._creator = os.getpid()
         self._is_unwanted = False
@@ -105,18 +105,25 @@ class WorkerProcess:
 
     def end(self) -> None:
         """End the process and everything that it started; may be called again after an interrupt."""
+        self.abandon()
+        if os.getpid() == self._creator:
+            self._has_ended.wait(_END_SECONDS)
+
+    def abandon(self) -> None:
+        """Have the process end, without waiting for it: garbage may be collected in any thread, also in the owner."""
         if os.getpid() != self._creator:
             return  # a fork of the notebook's process: the worker is not its own
         self._is_unwanted = True
         self._kill()
         self._requests.put(None)
-        self._has_ended.wait(_END_SECONDS)
 
     # ---- the owner's side -----------------------------------------------------------------------------------
 
     def _own(self) -> None:
         reason: Exception
         try:
+            if self._scratch is not None:
+                self._scratch.mkdir(mode=0o700)
             process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,
