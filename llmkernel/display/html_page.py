@@ -12,7 +12,7 @@ from llmkernel.display import figures, view
 from llmkernel.display.attempts import attempts_section
 from llmkernel.display.clean import cap, one_line
 from llmkernel.display.html_timing import timing_section
-from llmkernel.display.markup import Markup, join, tag
+from llmkernel.display.markup import Markup, join, prose, tag
 from llmkernel.display.page import RECORD_FILE, SOURCE_FILE, Page, byline, key_figures, provenance
 from llmkernel.display.source import highlight
 from llmkernel.display.style import root_class, style_sheet
@@ -81,7 +81,7 @@ def head(page: Page) -> Markup:
     return tag(
         "div",
         title,
-        tag("p", one_line(page.report.headline, 800), cls="lead"),
+        tag("p", prose(one_line(page.report.headline, 800)), cls="lead"),
         tag("p", tag("code", signature), cls="meta") if signature else None,
         tag("p", byline(page), cls="meta"),
         cls=f"head {verdict.kind}",
@@ -93,7 +93,7 @@ def notes(page: Page) -> Markup | None:
     found = view.notices(page.report)
     if not found:
         return None
-    items = [tag("li", tag("strong", "Note: "), text) for text in found]
+    items = [tag("li", tag("strong", "Note: "), prose(text)) for text in found]
     return tag("ul", *items, cls="notes")
 
 
@@ -143,7 +143,7 @@ def fault_section(page: Page) -> Markup | None:
     return join(
         [
             heading(f"Fault: {kind}"),
-            tag("p", one_line(fault.get("message") or "", 1000)),
+            tag("p", prose(one_line(fault.get("message") or "", 1000))),
             facts(items, "ev") if items else None,
         ]
     )
@@ -185,7 +185,7 @@ def check_row(check: CheckResult, *, has_evidence: bool) -> Markup:
         "tr",
         tag("th", one_line(check.name, 80), scope="row"),
         tag("td", tag("b", symbol, aria_hidden="true"), " ", word, cls=f"st {kind}"),
-        tag("td", one_line(check.summary, 400)),
+        tag("td", prose(one_line(check.summary, 400))),
     )
     if not has_evidence:
         return row
@@ -199,7 +199,7 @@ def not_checked_section(page: Page) -> Markup:
     title = heading("What was not checked")
     if not found:
         return join([title, tag("p", "Nothing was named; a sample is still no proof.", cls="mut")])
-    items = [tag("li", one_line(text, 400)) for text in found[: view.MAX_SENTENCES]]
+    items = [tag("li", prose(one_line(text, 400))) for text in found[: view.MAX_SENTENCES]]
     if len(found) > view.MAX_SENTENCES:
         items.append(tag("li", f"{len(found) - view.MAX_SENTENCES} more in {RECORD_FILE}"))
     return join([title, tag("ul", *items, cls="plain")])

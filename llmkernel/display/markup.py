@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 from llmkernel.display.clean import clean
 
+_CODE = re.compile(r"`([^`]+)`")
 _VOID = frozenset({"br", "hr", "col"})
 
 
@@ -52,3 +54,9 @@ def tag(name: str, *children: Any, **attributes: Any) -> Markup:
     if name in _VOID:
         return Markup("".join(parts))
     return Markup("".join(parts) + join(children) + f"</{name}>")
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence; what stands in it between backticks is code."""
+    parts = _CODE.split(text)
+    return join([tag("code", part) if place % 2 else part for place, part in enumerate(parts)])

@@ -77,7 +77,10 @@ def byline(page: Page) -> str:
     """Return one line: level, device, origin and who wrote it."""
     report = page.report
     level = _LEVELS.get(report.level, one_line(report.level, 40))
-    writer = " · ".join(one_line(p, 80) for p in (page.provider, page.model) if p and p != page.origin)
+    names = [page.provider] if page.provider != page.origin else []
+    # A provider that describes itself names its model already.
+    names += [page.model] if page.model not in page.provider.split(" · ") else []
+    writer = " · ".join(one_line(name, 80) for name in names if name)
     rounds = figures.plural(len(page.attempts), "attempt") if len(page.attempts) > 1 else ""
     parts = [level, view.device_text(report), page.origin_text, writer, rounds]
     return " · ".join(p for p in parts if p)

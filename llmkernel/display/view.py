@@ -80,7 +80,8 @@ def checks_summary(checks: Sequence[CheckResult]) -> str:
 def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return label and text of each piece of evidence: where, then got and expected, then the rest."""
     keys = [k for k in _EVIDENCE_FIRST if k in evidence]
-    keys += [k for k in evidence if k not in keys]
+    # The map of wrong elements is for the notebook's live view.
+    keys += [k for k in evidence if k not in keys and k != "map"]
     if isinstance(evidence.get("workload"), str):  # it names both
         keys = [k for k in keys if k not in ("sizes", "family")]
     items: list[tuple[str, str]] = []
