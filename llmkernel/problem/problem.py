@@ -33,6 +33,7 @@ from llmkernel.problem.reference import Reference
 from llmkernel.problem.shapes import fit_output_dims, symbolic_dims
 from llmkernel.problem.signature import ArraySpec, ScalarSpec, Signature
 from llmkernel.problem.workloads import draw_inputs, probe_sizes
+from llmkernel.prompts.redaction import redact
 
 HostInput = Any  # HostArray or a Python/NumPy scalar
 
@@ -190,7 +191,7 @@ def run_reference(
         raise
     except BaseException as error:  # SystemExit too: it must end neither the cell nor the kernel
         raise ReferenceProblem(
-            f"The reference raised {type(error).__name__}{f': {error}'[:300] if str(error) else '.'}",
+            f"The reference raised {type(error).__name__}{f': {redact(str(error))}'[:300] if str(error) else '.'}",
             rule="the reference computes the right answer for every workload it is given",
             received=", ".join(describe(v) for v in inputs),
             next_step="Call the reference on its own with the example inputs and correct it.",
