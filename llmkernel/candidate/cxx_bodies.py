@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from llmkernel.candidate.cxx_declarations import (
     Declaration,
@@ -71,6 +72,12 @@ def parse_bodies(source: str) -> Bodies:
             found = _declared(declaration.tokens, types)
             variables += [] if found is None else found.variables
     return Bodies(functions, tuple(variables))
+
+
+@lru_cache(maxsize=32)
+def bodies_of(source: str) -> Bodies:
+    """Return `parse_bodies` of a source that several rules ask about."""
+    return parse_bodies(source)
 
 
 def _is_type_name(parameter: list[CxxToken]) -> bool:

@@ -8,7 +8,7 @@ depend on them.
 
 from __future__ import annotations
 
-from llmkernel.candidate.cxx_bodies import parse_bodies
+from llmkernel.candidate.cxx_bodies import bodies_of
 from llmkernel.candidate.cxx_declarations import declarations
 from llmkernel.candidate.cxx_steps import Declare, Function, steps_of, terms_of
 from llmkernel.candidate.cxx_terms import Term
@@ -74,7 +74,7 @@ def delayed_source(source: str, order: str) -> str:
 
 def shares_memory(source: str) -> bool:
     """Whether threads can see what other threads wrote: shared memory, or an array that a kernel reads and writes."""
-    bodies = parse_bodies(source)
+    bodies = bodies_of(source)
     if any(v.is_shared or v.is_lasting for v in bodies.variables):
         return True
     return any(_shares(f) for f in bodies.functions.values())

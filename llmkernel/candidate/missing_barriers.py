@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from llmkernel.candidate.cxx_bodies import parse_bodies
+from llmkernel.candidate.cxx_bodies import bodies_of
 from llmkernel.candidate.cxx_steps import (
     Bodies,
     Branch,
@@ -100,7 +100,7 @@ class _Frame:
 
 def missing_barriers(source: str) -> tuple[Suspicion, ...]:
     """Return the suspicions about every kernel of a `.cu` file, in the order of their lines."""
-    bodies = parse_bodies(source)
+    bodies = bodies_of(source)
     found: dict[tuple[str, int, int], Suspicion] = {}
     for kernel in bodies.kernels:
         for each in _Follower(bodies, kernel).suspicions():
