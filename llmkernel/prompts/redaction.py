@@ -143,7 +143,7 @@ def _forms(value: str) -> tuple[str, ...]:
 
 
 def _across_literals(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the shapes that show once neighbouring string literals are one."""
+    """Yield what shows once neighbouring string literals are one."""
     joints = list(_JOINT.finditer(text))
     if not joints:
         return
@@ -155,7 +155,7 @@ def _across_literals(text: str) -> Iterator[tuple[int, int, str]]:
         starts.append(at)
         kept.append(kept[-1] + len(pieces[-1]))
     joined = "".join(pieces) + text[at:]
-    for start, end, kind in find_shapes(joined):
+    for start, end, kind in (*_known(joined), *find_shapes(joined)):
         first, last = (bisect_right(kept, place) - 1 for place in (start, end - 1))
         if first != last:  # within one piece it was found already
             yield starts[first] + start - kept[first], starts[last] + end - kept[last], kind

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import string
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import llmkernel
+from llmkernel.display.clean import clean
+from llmkernel.errors import LLMKernelError
 from llmkernel.prompts import redaction
-from llmkernel.prompts.redaction import MASK, find_secrets, redact, remember_secret
+from llmkernel.prompts.redaction import MASK, find_secrets, redact, redact_all, remember_secret
 
 WORD = string.ascii_letters + string.digits
 
@@ -62,6 +66,7 @@ PLACES = st.sampled_from(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=40)
 @given(st.data())
 def test_no_planted_key_survives(shape, data):
     secret = data.draw(SHAPES[shape])
@@ -257,3 +262,84 @@ STATEMENTS = st.builds(
 @given(st.lists(STATEMENTS, max_size=12).map("\n".join))
 def test_generated_device_code_is_unchanged(source):
     assert redact(source) == source
+
+
+JOINTS = ["\n", "\n    ", "' '", "'\n    '", '" + "', '" \\\n  "', "\\\n", ", ", "' f'"]
+VALUE = "zqX9vT4mK2pL8wR7" + "aB3cD5eF7gH9"
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+@given(at=st.integers(1, len(VALUE) - 1))
+def test_a_known_value_in_pieces_goes(joint, at):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MY_SERVICE_TOKEN", VALUE)
+
+        assert redact(f"x = '{VALUE[:at]}{joint}{VALUE[at:]}';") == f"x = '{MASK}';"
+
+
+@given(st.binary(max_size=5), st.binary(max_size=5), st.sampled_from([None, 7, 76]), st.booleans())
+def test_a_known_value_in_base64_goes_whatever_stands_beside_it(before, after, width, is_for_urls):
+    encode = base64.urlsafe_b64encode if is_for_urls else base64.b64encode
+    text = encode(before + VALUE.encode() + after).decode()
+    lines = [text[i : i + width] for i in range(0, len(text), width)] if width else [text]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MY_SERVICE_TOKEN", VALUE)
+        shown = redact("\n".join(lines))
+
+    left = shown.replace(MASK, "").replace("\n", "")
+    assert MASK in shown
+    assert len(left) <= len(text) - len(VALUE)
+
+
+def test_a_known_value_in_hexadecimal_goes(monkeypatch):
+    monkeypatch.setenv("MY_SERVICE_TOKEN", VALUE)
+
+    assert redact(f"0x{VALUE.encode().hex()}") == f"0x{MASK}"
+
+
+@pytest.mark.parametrize("joint", ["' '", "'\n    '", '" + "', '" \\\n  "'])
+@pytest.mark.parametrize("at", [2, 5, 11, 30])
+def test_a_key_in_neighbouring_literals_goes(joint, at):
+    key = "sk-ant-api03-" + "a1B2" * 8
+
+    assert redact(f"k = '{key[:at]}{joint}{key[at:]}'  # mine") == f"k = '{MASK}'  # mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://h.example/v1?key=a1B2c3D4e5F6g7&x=1", f"https://h.example/v1?key={MASK}&x=1"),
+        (
+            "https://h.example/a?x=1&X-Amz-Signature=0f1e2d3c4b5a69",
+            f"https://h.example/a?x=1&X-Amz-Signature={MASK}",
+        ),
+        ("https://h.example/b?sv=2024&sig=a%2Fb1c2d3e4f5%3D", f"https://h.example/b?sv=2024&sig={MASK}"),
+        ("https://a1b2c3d4e5f6a7b8c9d0@h.example/x.git", f"https://{MASK}@h.example/x.git"),
+        ("https://h.example/docs?key=value&page=2", "https://h.example/docs?key=value&page=2"),
+        ("https://someone@h.example/x", "https://someone@h.example/x"),
+    ],
+)
+def test_what_a_url_carries_goes(text, shown):
+    assert redact(text) == shown
+
+
+def test_a_password_in_a_variable_that_is_a_url_goes(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:correct-horse-7@db.example/x")
+
+    assert redact("login failed for correct-horse-7") == f"login failed for {MASK}"
+
+
+@given(st.recursive(st.sampled_from(["fine", VALUE]) | st.integers() | st.none(), st.lists, max_leaves=8))
+def test_data_keeps_its_form(data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MY_SERVICE_TOKEN", VALUE)
+        done = redact_all({"a": data})
+
+    assert json.dumps(done) == json.dumps({"a": data}).replace(VALUE, MASK)
+
+
+def test_errors_and_reports_are_shown_without_secrets():
+    key = "sk-ant-api03-" + "a1B2" * 8
+
+    assert key not in str(LLMKernelError("no", rule=key, received=f"x {key}", next_step=key))
+    assert clean(f"\x1b[1m{key}\x1b[0m") == MASK
