@@ -10,6 +10,7 @@ from IPython.core.magic_arguments import argument, argument_group, kwds, magic_a
 
 from llmkernel.config import DEVICES, REPLAY_MODES, LLMKernel
 from llmkernel.magics import parsing
+from llmkernel.magics.stopping import stops_in_one_line
 
 _EXAMPLE = (
     argument(
@@ -181,6 +182,7 @@ def declare(
     """Decorate a magic's method with `arguments`; `usage` is written as in a cell, its ``%%`` included."""
 
     def decorate(magic: Callable[..., Any]) -> Callable[..., Any]:
+        magic = stops_in_one_line(magic)
         for decorator in reversed(arguments):
             magic = decorator(magic)
         # argparse makes one `%` of two, and IPython's formatter puts one in front.
