@@ -186,23 +186,34 @@ def check_compilers(*, needed: bool) -> Iterator[Finding]:
 
 
 def check_sandbox(answer: Mapping[str, Any]) -> Iterator[Finding]:
-    """Look at what confines candidates on the `cpu` device."""
+    """Look at what confines the worker that runs candidates, and say what is missing."""
+    stranger = "Judge candidates of strangers in a container or a virtual machine."
     found = answer.get("found")
-    if sys.platform != "linux":
-        yield Finding("sandbox", "optional", "none: it belongs to the cpu device, which is for Linux")
-        return
     if found is None:
-        yield Finding("sandbox", "problem", answer["error"], "Use a container for candidates of strangers.")
+        yield Finding("sandbox", "problem", answer["error"], stranger)
         return
+    if sys.platform != "linux":
+        has_limits = sys.platform != "win32"
+        parts = [
+            "own session and rlimits" if has_limits else "own process",
+            "no seccomp, no Landlock: only Linux has them",
+        ]
+        yield Finding("sandbox", "optional", ", ".join(parts), stranger)
+        return
+    why = found["why_no_landlock"]
     parts = [
+        "rlimits",
         "seccomp" if found["has_seccomp"] else "no seccomp",
-        f"Landlock {found['landlock']}" if found["landlock"] else "no Landlock",
+        f"no Landlock ({why})" if why else f"Landlock {found['landlock']}",
     ]
-    if found["has_seccomp"]:
-        yield Finding("sandbox", "ok", ", ".join(parts))
-    else:
-        step = "Allow seccomp filters in this container or kernel."
+    if not found["has_seccomp"]:
+        step = f"Allow seccomp filters in this container or kernel: the cpu device needs them. {stranger}"
         yield Finding("sandbox", "problem", ", ".join(parts), step)
+    elif why:
+        step = f"Files are not confined, the network is. {stranger}"
+        yield Finding("sandbox", "optional", ", ".join(parts), step)
+    else:
+        yield Finding("sandbox", "ok", ", ".join(parts))
 
 
 def check_providers(answer: Mapping[str, Any]) -> Iterator[Finding]:

@@ -93,17 +93,14 @@ def devices() -> dict[str, Any]:
 
 
 def sandbox() -> dict[str, Any]:
-    """Return whether seccomp filters exist here, and the version of Landlock (0: none)."""
-    import ctypes
-    import errno
+    """Return whether seccomp filters exist here, the version of Landlock (0: none), and why it cannot be used."""
+    from llmkernel.sandbox import landlock, seccomp
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    # PR_SET_SECCOMP, SECCOMP_MODE_FILTER, no filter: EFAULT where filters exist, EINVAL where they do not.
-    libc.prctl(22, 2, None, 0, 0)
-    has_seccomp = ctypes.get_errno() == errno.EFAULT
-    # landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION); 444 on x86-64 and on ARM64.
-    landlock = libc.syscall(444, None, ctypes.c_size_t(0), 1)
-    return {"has_seccomp": has_seccomp, "landlock": max(landlock, 0)}
+    return {
+        "has_seccomp": seccomp.is_available(),
+        "landlock": landlock.version(),
+        "why_no_landlock": landlock.why_unsupported(),
+    }
 
 
 def keys() -> dict[str, Any]:

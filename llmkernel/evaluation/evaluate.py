@@ -346,6 +346,7 @@ def _report(
     device: dict[str, Any] = {"device": judge.device}
     if judge.session is not None:
         device |= {**judge.session.limits().to_dict(), "versions": judge.session.versions()}
+        device["sandbox"] = ", ".join(judge.session.sandbox()["parts"]) or "none"
     errors = [d.figures for d in judge.draws if "allowed" in d.figures]
     worst = max(errors, key=lambda f: f["error"] / f["allowed"] if f["allowed"] else 0.0, default={})
     workloads = tuple(
@@ -439,6 +440,8 @@ def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
         out.append("Other values of " + ", ".join(fixed) + ": built into the kernel.")
     if not problem.sizes:
         out.append("Sizes other than the example's: the header fixes them.")
+    if judge.session is not None:
+        out += judge.session.sandbox()["missing"]
     out += judge.dropped[:12]
     if len(judge.dropped) > 12:
         out.append(f"… and {len(judge.dropped) - 12} more draws that were left out.")

@@ -54,6 +54,10 @@ class Session:
         """Return the device's versions."""
         return dict(self.worker.hello()["versions"])
 
+    def sandbox(self) -> dict[str, Any]:
+        """Return what holds the worker: its ``parts``, and what is ``missing`` on this system, in sentences."""
+        return self.worker.sandbox()
+
     def compile(self, source: str, kernels: Sequence[str], arch: str | None = None) -> Compiled:
         """Compile; the device's errors are raised."""
         self._module = (source, tuple(kernels), arch)

@@ -253,6 +253,7 @@ def _report(trial: Trial, name: str, inputs: Sequence[HostInput], finding: Findi
     device: dict[str, Any] = {"device": trial.device}
     if trial.session is not None:
         device |= {**trial.session.limits().to_dict(), "versions": trial.session.versions()}
+        device["sandbox"] = ", ".join(trial.session.sandbox()["parts"]) or "none"
     headline = (
         f"Unverified: it compiled and stayed within its arrays on the inputs of the cell. {NO_REFERENCE}."
     )
@@ -290,4 +291,6 @@ def _not_checked(trial: Trial, inputs: Sequence[HostInput]) -> list[str]:
             out.append("Reads outside of arrays: compute-sanitizer did not run.")
         if "compute-sanitizer racecheck" not in ran:
             out.append("Races that ended well: ask for --checks racecheck.")
+    if trial.session is not None:
+        out += trial.session.sandbox()["missing"]
     return out

@@ -22,7 +22,14 @@ def version() -> int:
 
 
 def why_not() -> str:
-    """Return why Landlock cannot be used here; empty where it can."""
+    """Return why this process cannot enter Landlock; empty where it can."""
+    if not why_unsupported() and version() < _WITH_ALL_THREADS and _thread_count() > 1:
+        return "threads were running before it could be entered"
+    return why_unsupported()
+
+
+def why_unsupported() -> str:
+    """Return why there is no Landlock on this system; empty where there is."""
     if platform.system() != "Linux":
         return "only Linux has Landlock"
     if _binding() is None:
@@ -32,8 +39,6 @@ def why_not() -> str:
         return "this kernel, or the container, has no Landlock"
     if found < OLDEST:
         return f"this kernel's Landlock is version {found}; {OLDEST} is needed"
-    if found < _WITH_ALL_THREADS and _thread_count() > 1:
-        return "threads were running before it could be entered"
     return ""
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -65,6 +66,16 @@ def allow_processor_time(seconds: float) -> None:
     soft = budget if hard == resource.RLIM_INFINITY else min(budget, hard)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def within_limits(
+    command: Sequence[str], *, cpu_seconds: int, memory_bytes: int, file_bytes: int
+) -> list[str]:
+    """Return a command that runs `command` within limits: it, and what it starts, never run without them."""
+    # In seconds, kilobytes and blocks of 512 bytes (POSIX).
+    wanted = (("c", 0), ("t", cpu_seconds), ("d", memory_bytes >> 10), ("f", file_bytes >> 9))
+    limits = "; ".join(f"ulimit -{name} {value}" for name, value in wanted)
+    return ["/bin/sh", "-c", f'{limits}; exec "$0" "$@"', *command]
 
 
 def die_with_parent() -> None:

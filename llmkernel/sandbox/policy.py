@@ -19,7 +19,7 @@ _SETTINGS = (
     "/etc/ld.so.cache /etc/ld.so.conf /etc/ld.so.conf.d /etc/ld.so.preload /etc/localtime /etc/alternatives"
 )
 # Of /proc no other process: its environment may hold the notebook's keys.
-_PROC = "self cpuinfo meminfo stat devices modules version filesystems driver sys"
+_PROC = "self cpuinfo meminfo stat vmstat devices modules version filesystems driver sys"
 _NULL_DEVICES = "/dev/null /dev/zero /dev/full /dev/random /dev/urandom"
 _GPU_DEVICES = ("nvidia*", "nvhost*", "nvmap", "dxg", "dri/renderD*")
 _TOOLKITS = ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX")

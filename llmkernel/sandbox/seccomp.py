@@ -180,7 +180,7 @@ def worker_filter(*, starts_programs: bool, machine: str = "") -> Filter:
     Parameters
     ----------
     starts_programs : bool
-        The worker itself starts compilers and runners, which keep its filter: it may limit and end them, change modes
+        The worker itself starts compilers and runners, which keep its filter: it may end them, change modes
         and dates of files, and begin sessions. It has no sockets. One that starts none has local sockets, without
         a peer: the CUDA driver opens one.
     """
@@ -191,6 +191,8 @@ def worker_filter(*, starts_programs: bool, machine: str = "") -> Filter:
     for names in (_OTHER_PROCESSES, _SYSTEM, _SHARED_OBJECTS):
         made.refuse(names)
     made.refuse(_UNFILTERED, errno.ENOSYS)
+    made.refuse_unless("prlimit64", 0, (0, os.getpid()))
+    made.refuse_value("kill", 0, 0xFFFFFFFF)
     # Its flags lie in memory, where no filter can look; the C library then falls back to `clone`.
     made.refuse("clone3", errno.ENOSYS)
     made.refuse_where("clone", 0, _CLONE_NAMESPACES)
@@ -201,7 +203,6 @@ def worker_filter(*, starts_programs: bool, machine: str = "") -> Filter:
         return made
     made.refuse_unless("socket", 0, (_AF_UNIX,), errno.EACCES)
     made.refuse(_METADATA)
-    made.refuse_unless("prlimit64", 0, (0, os.getpid()))
     # No way out of the process group, which is ended as a whole.
     made.refuse("setsid setpgid tkill")
     made.refuse_unless("kill", 0, (os.getpid(),))

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import time
@@ -34,11 +33,14 @@ from llmkernel.devices.cpu.toolchain import Toolchain, find_toolchain
 from llmkernel.devices.cpu.unsupported import refuse_unsupported
 from llmkernel.devices.kills import is_kill, memory_kills
 from llmkernel.errors import CompileError, DeviceUnavailableError
+from llmkernel.sandbox.limits import memory_bytes, within_limits
 
 COMPILE_SECONDS = 60.0
 _COMPILER_MEMORY = 8 << 30
 _COMPILER_CPU_SECONDS = 120
-_OUTPUT_BYTES = 64 << 20
+_LARGEST_FILE_BYTES = 256 << 20
+# Of what a compiler says; a source can make it say gigabytes.
+_LOG_BYTES = 1 << 20
 _KILLS_FORGIVEN = 2
 # What the driver of g++ or clang++ says of a compiler proper that was killed.
 _CHILD_KILLED = re.compile(
@@ -154,6 +156,27 @@ def build_runner(toolchain: Toolchain) -> Path:
     return runner
 
 
+def check_compiler() -> None:
+    """Compile next to nothing.
+
+    Raises
+    ------
+    llmkernel.errors.DeviceUnavailableError
+        The compiler does not run in this process's sandbox, or finds no room.
+    """
+    toolchain = find_toolchain()
+    arguments = ["c++", "-c"] if toolchain.kind == "zig" else ["-c"]
+    with work_directory() as work:
+        (work / "ready.cpp").write_text("int ready;\n")
+        code, log = _run_compiler([toolchain.path, *arguments, "ready.cpp", "-o", "ready.o"], toolchain, work)
+    if code:
+        raise DeviceUnavailableError(
+            "The cpu device's compiler does not run.",
+            received=f"{toolchain.version}: {log.strip()[:500]}",
+            next_step="Choose another compiler with LLMKERNEL_CXX=zig, g++ or clang++.",
+        )
+
+
 def _compile(
     toolchain: Toolchain,
     flags: tuple[str, ...],
@@ -221,25 +244,26 @@ def _run_compiler(command: list[str], toolchain: Toolchain, work: Path) -> tuple
 
 
 def _run_once(command: list[str], toolchain: Toolchain, work: Path) -> tuple[int, str]:
-    process = subprocess.Popen(
+    limited = within_limits(
         command,
+        cpu_seconds=_COMPILER_CPU_SECONDS,  # nobody is left to end it where all were killed
+        memory_bytes=min(_COMPILER_MEMORY, memory_bytes() // 2),
+        file_bytes=_LARGEST_FILE_BYTES,
+    )
+    log = (work / "log").open("w+b")
+    process = subprocess.Popen(
+        limited,
         cwd=work,
         env=toolchain.environment(work),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=log,
         stderr=subprocess.STDOUT,
         process_group=0,  # of the worker's session, so that whoever ends the worker finds it
     )
     try:
-        for limit, value in (
-            (resource.RLIMIT_CPU, _COMPILER_CPU_SECONDS),  # nobody is left to end it where all were killed
-            (resource.RLIMIT_DATA, _COMPILER_MEMORY),
-            (resource.RLIMIT_FSIZE, _OUTPUT_BYTES * 16),
-        ):
-            resource.prlimit(process.pid, limit, (value, value))
-        output, _ = process.communicate(timeout=COMPILE_SECONDS)
-    except ProcessLookupError:
-        output, _ = process.communicate()
+        process.wait(timeout=COMPILE_SECONDS)
+        log.seek(0)
+        output = log.read(_LOG_BYTES)
     except subprocess.TimeoutExpired:
         raise CompileError(
             "The compiler did not finish.",
@@ -253,6 +277,7 @@ def _run_once(command: list[str], toolchain: Toolchain, work: Path) -> tuple[int
         except (ProcessLookupError, PermissionError):
             pass
         process.wait()
+        log.close()
     return process.returncode, output.decode(errors="replace")
 
 

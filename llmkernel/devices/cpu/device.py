@@ -19,7 +19,7 @@ from llmkernel.devices.base import (
     Module,
     Sampler,
 )
-from llmkernel.devices.cpu.build import BuiltModule, build
+from llmkernel.devices.cpu.build import BuiltModule, build, check_compiler
 from llmkernel.devices.cpu.execution import check_limits, execute_in_runner
 from llmkernel.devices.cpu.job import MAX_WORKERS
 from llmkernel.devices.cpu.toolchain import find_toolchain
@@ -78,6 +78,10 @@ class CpuDevice(Device):
             "machine": platform.machine(),
             "system": f"{platform.system()} {platform.release()}",
         }
+
+    def warm_up(self) -> None:
+        """Make sure that the compiler runs, also inside a sandbox."""
+        check_compiler()
 
     def compile(self, source: str, kernels: Sequence[str], *, arch: str | None = None) -> Module:
         """Compile a candidate for the host; see `Device.compile`.
