@@ -37,7 +37,7 @@ class Binding:
     arrays : dict
         Input to `ArrayArgument`; outputs too, with the shape that the header gives them.
     environment : dict
-        Everything that an expression may ask for, except `num_sms` and what the header's own lines define;
+        Everything that an expression may ask for, except what the device is and what the header's own lines define;
         `tma_ok` as the arrays have it, whatever the device.
     """
 

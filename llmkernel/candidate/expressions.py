@@ -231,7 +231,7 @@ _HINTS: dict[type[ast.AST], str] = {
 }
 _RULE = (
     "expressions know + - * // %, comparisons, and or not, min max ceil_div, sizeof(T), aligned(x, 16), "
-    "tma_ok(x), x.stride(axis), num_sms, repeat_index"
+    "tma_ok(x), x.stride(axis), num_sms, max_shared_bytes, repeat_index"
 )
 _CXX_OPERATORS = {
     "&&": "write `and`",

@@ -9,7 +9,8 @@ from llmkernel.candidate.header_lines import Cursor, Token
 from llmkernel.problem.dtypes import DTYPES
 from llmkernel.problem.signature import ArraySpec, ScalarSpec
 
-BUILTINS = ("num_sms", "repeat_index")
+DEVICE_FACTS = ("num_sms", "max_shared_bytes")
+BUILTINS = (*DEVICE_FACTS, "repeat_index")
 WORDS = ("inout", "strided", "true", "false", "tensor_map", "cooperative")
 CXX_DTYPES = {cxx: d.name for d in DTYPES.values() for cxx in d.cxx}
 
@@ -80,7 +81,7 @@ class Scope:
     def numbers(self) -> set[str]:
         """Return every name that may stand in an expression here."""
         names = self.dims | set(self.lets) | {n for n, s in self.scalars.items() if self.is_integer(s)}
-        return names | {"num_sms"} | ({"repeat_index"} if self.repeat_depth else set())
+        return names | set(DEVICE_FACTS) | ({"repeat_index"} if self.repeat_depth else set())
 
     def expression(self, cursor: Cursor, start: int, end: int, what: str) -> Expression:
         """Parse tokens `start` to `end` and check every name in them."""
@@ -95,7 +96,7 @@ class Scope:
 
     def _check_names(self, result: Expression, cursor: Cursor, start: int, end: int) -> None:
         known = self.numbers()
-        rule = "an expression uses dimensions, integer scalars, `let` names and num_sms"
+        rule = "an expression uses dimensions, integer scalars, `let` names, num_sms and max_shared_bytes"
         for name in sorted(result.names - known):
             token = _token_of(name, cursor, start, end)
             if name in self.arrays:

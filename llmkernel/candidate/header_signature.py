@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from llmkernel.candidate.expressions import FUNCTIONS, Expression, did_you_mean
 from llmkernel.candidate.header_lines import EXAMPLE, Cursor, LogicalLine, Token
-from llmkernel.candidate.header_scope import BUILTINS, CXX_DTYPES, Scope
+from llmkernel.candidate.header_scope import BUILTINS, CXX_DTYPES, DEVICE_FACTS, Scope
 from llmkernel.problem.dtypes import DTYPES
 from llmkernel.problem.signature import ArraySpec, ScalarSpec, Signature
 
@@ -131,11 +131,11 @@ def _dims(cursor: Cursor, scope: Scope, role: str) -> tuple[Expression, ...]:
         if any(f.kind != "sizeof" for f in expression.facts):
             cursor.index = start
             cursor.fail("A dimension cannot depend on addresses or strides.", "dimensions are sizes")
-        if role != "scratch" and "num_sms" in expression.names:
+        if role != "scratch" and not expression.names.isdisjoint(DEVICE_FACTS):
             cursor.index = start
             cursor.fail(
                 "The shape of an argument or result cannot depend on the device.",
-                "only scratch depends on num_sms",
+                "only scratch depends on num_sms and max_shared_bytes",
             )
         dims.append(expression)
         if not cursor.take(","):

@@ -89,7 +89,11 @@ class _Planner:
         self.facts = facts
         self.binding = binding
         self.limits = limits
-        self.environment: dict[str, int | bool] = {**binding.environment, "num_sms": limits.num_sms}
+        self.environment: dict[str, int | bool] = {
+            **binding.environment,
+            "num_sms": limits.num_sms,
+            "max_shared_bytes": limits.max_shared_bytes,
+        }
         # Where the device has no TMA, a header's portable branch is taken.
         self.tma_facts = () if limits.supports_tma else tuple(f.key for f in facts if f.kind == "tma_ok")
         self.environment.update(dict.fromkeys(self.tma_facts, False))

@@ -72,10 +72,11 @@ __device__ __forceinline__ Pack<T> load(const T* row, int first, int N, bool is_
     return pack;
 }
 
+// Past the caches' other contents: nobody here reads it again. And the compiler does not split what it does not see.
 template <typename T>
 __device__ __forceinline__ void store(T* row, const Pack<T>& pack, int first, int N, bool is_aligned) {
     if (is_aligned && first >= 0 && first + Pack<T>::size <= N) {
-        *reinterpret_cast<Pack<T>*>(row + first) = pack;
+        __stcs(reinterpret_cast<uint4*>(row + first), *reinterpret_cast<const uint4*>(&pack));
     } else {
 #pragma unroll
         for (int k = 0; k < Pack<T>::size; ++k) {

@@ -2,16 +2,24 @@
 //! softmax(x: T[M, N]) -> y: T[M, N]    where T in {float32, float16, bfloat16, float64}
 //! let V = 16 // sizeof(T)
 //! let packs = ceil_div(N, V) + min(N % V, 1)
-//! when packs > 4096 or not aligned(x, 16):
-//!     softmax_long<T><<<M, 512>>>(x, y, N)
+//! when not aligned(x, 16):
+//!     softmax_long<T><<<M, 1024>>>(x, y, N)
+//! when packs > 2048 and packs <= 7168 and sizeof(T) == 2 and packs * 16 + 256 <= max_shared_bytes:
+//!     softmax_shared<T><<<M, 512, packs * 16>>>(x, y, N)
+//! when packs > 4096 and packs <= 8192 and sizeof(T) == 4:
+//!     softmax_block<T, 1024, 8, 1><<<M, 1024>>>(x, y, N)
+//! when packs > 4096:
+//!     softmax_long<T><<<M, 1024>>>(x, y, N)
 //! when packs > 2048:
-//!     softmax_block<T, 1024, 4><<<M, 1024>>>(x, y, N)
+//!     softmax_block<T, 1024, 4, 1><<<M, 1024>>>(x, y, N)
+//! when packs > 1024 and sizeof(T) == 4:
+//!     softmax_block<T, 256, 8, 4><<<M, 256>>>(x, y, N)
 //! when packs > 1024:
-//!     softmax_block<T, 512, 4><<<M, 512>>>(x, y, N)
+//!     softmax_block<T, 512, 4, 2><<<M, 512>>>(x, y, N)
 //! when packs > 512:
-//!     softmax_block<T, 256, 4><<<M, 256>>>(x, y, N)
+//!     softmax_block<T, 256, 4, 4><<<M, 256>>>(x, y, N)
 //! when packs > 256:
-//!     softmax_block<T, 128, 4><<<M, 128>>>(x, y, N)
+//!     softmax_block<T, 128, 4, 8><<<M, 128>>>(x, y, N)
 //! when packs > 128:
 //!     softmax_warp<T, 32, 8><<<ceil_div(M, 4), 128>>>(x, y, M, N)
 //! when packs > 32:
@@ -23,14 +31,15 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-// A row up to 64 KiB is read once and kept in registers; a longer one is read twice, the second time mostly from L2.
-// Rows start at any element, so packs are laid over 16-byte boundaries of memory, not over the row: only the first
-// and the last pack of an odd row fall back to single elements.
+// A row is read once: into registers, or a longer one of 16-bit elements into shared memory; the longest are read twice,
+// the second time mostly from L2. Rows start at any element, so packs are laid over 16-byte boundaries of memory, not over
+// the row: only the first and the last pack of an odd row fall back to single elements.
 
+// 16 bytes of elements of T.
 template <typename T>
-struct alignas(16) Pack {
+struct Pack {
     static constexpr int size = 16 / sizeof(T);
-    T at[size];
+    uint4 raw;
 };
 
 template <typename T>
@@ -71,36 +80,100 @@ __device__ __forceinline__ int offset_in_pack(const T* row) {
     return static_cast<int>((reinterpret_cast<size_t>(row) & 15) / sizeof(T));
 }
 
+
+
+__device__ __forceinline__ float2 widen_pair(unsigned int pair, const __nv_bfloat16*) {
+    return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
+}
+__device__ __forceinline__ float2 widen_pair(unsigned int pair, const __half*) {
+    return __half22float2(*reinterpret_cast<const __half2*>(&pair));
+}
+__device__ __forceinline__ unsigned int narrow_pair(float low, float high, const __nv_bfloat16*) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const unsigned int*>(&pair);
+}
+__device__ __forceinline__ unsigned int narrow_pair(float low, float high, const __half*) {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return *reinterpret_cast<const unsigned int*>(&pair);
+}
+
+// All elements of a pack, widened, and back.
+template <typename T>
+__device__ __forceinline__ void widen(const Pack<T>& pack, float (&v)[8]) {
+    const unsigned int words[4] = {pack.raw.x, pack.raw.y, pack.raw.z, pack.raw.w};
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const float2 pair = widen_pair(words[k], static_cast<const T*>(nullptr));
+        v[2 * k] = pair.x;
+        v[2 * k + 1] = pair.y;
+    }
+}
+__device__ __forceinline__ void widen(const Pack<float>& pack, float (&v)[4]) {
+    v[0] = __uint_as_float(pack.raw.x);
+    v[1] = __uint_as_float(pack.raw.y);
+    v[2] = __uint_as_float(pack.raw.z);
+    v[3] = __uint_as_float(pack.raw.w);
+}
+__device__ __forceinline__ void widen(const Pack<double>& pack, double (&v)[2]) {
+    v[0] = __hiloint2double(static_cast<int>(pack.raw.y), static_cast<int>(pack.raw.x));
+    v[1] = __hiloint2double(static_cast<int>(pack.raw.w), static_cast<int>(pack.raw.z));
+}
+template <typename T>
+__device__ __forceinline__ void narrow(Pack<T>& pack, const float (&v)[8]) {
+    const T* type = nullptr;
+    pack.raw = make_uint4(narrow_pair(v[0], v[1], type), narrow_pair(v[2], v[3], type), narrow_pair(v[4], v[5], type),
+                          narrow_pair(v[6], v[7], type));
+}
+__device__ __forceinline__ void narrow(Pack<float>& pack, const float (&v)[4]) {
+    pack.raw = make_uint4(__float_as_uint(v[0]), __float_as_uint(v[1]), __float_as_uint(v[2]), __float_as_uint(v[3]));
+}
+__device__ __forceinline__ void narrow(Pack<double>& pack, const double (&v)[2]) {
+    pack.raw = make_uint4(static_cast<unsigned int>(__double2loint(v[0])), static_cast<unsigned int>(__double2hiint(v[0])),
+                          static_cast<unsigned int>(__double2loint(v[1])), static_cast<unsigned int>(__double2hiint(v[1])));
+}
+
 // Loads elements [first, first + Pack::size) of the row; those outside it become -inf, which no step notices.
 template <typename T>
 __device__ __forceinline__ Pack<T> load(const T* row, int first, int N) {
+    using A = typename Wide<T>::type;
     Pack<T> pack;
     if (first >= 0 && first + Pack<T>::size <= N) {
-        pack = *reinterpret_cast<const Pack<T>*>(row + first);
+        pack.raw = *reinterpret_cast<const uint4*>(row + first);
     } else {
+        A v[Pack<T>::size];
 #pragma unroll
         for (int k = 0; k < Pack<T>::size; ++k) {
             const bool inside = first + k >= 0 && first + k < N;
-            if (inside) {
-                pack.at[k] = row[first + k];
-            } else {
-                narrow(pack.at[k], -static_cast<typename Wide<T>::type>(INFINITY));
-            }
+            v[k] = inside ? widen(row[first + k]) : -static_cast<A>(INFINITY);
         }
+        narrow(pack, v);
     }
     return pack;
 }
 
+// Past the caches' other contents: nobody here reads it again. And the compiler does not split what it does not see.
 template <typename T>
 __device__ __forceinline__ void store(T* row, const Pack<T>& pack, int first, int N, bool same_offset) {
     if (same_offset && first >= 0 && first + Pack<T>::size <= N) {
-        *reinterpret_cast<Pack<T>*>(row + first) = pack;
+        __stcs(reinterpret_cast<uint4*>(row + first), pack.raw);
     } else {
+        typename Wide<T>::type v[Pack<T>::size];
+        widen(pack, v);
 #pragma unroll
         for (int k = 0; k < Pack<T>::size; ++k) {
-            if (first + k >= 0 && first + k < N) row[first + k] = pack.at[k];
+            if (first + k >= 0 && first + k < N) narrow(row[first + k], v[k]);
         }
     }
+}
+
+template <typename T>
+__device__ __forceinline__ typename Wide<T>::type largest_of(const Pack<T>& pack) {
+    typename Wide<T>::type v[Pack<T>::size];
+    widen(pack, v);
+    auto m = v[0];
+#pragma unroll
+    for (int k = 1; k < Pack<T>::size; ++k) m = larger(m, v[k]);
+    return m;
 }
 
 struct Largest {
@@ -134,11 +207,14 @@ __device__ __forceinline__ A reduce_block(A v, A* slots) {
     return reduce_lanes<Op, 32>(v);
 }
 
+
 // A row in the registers of `LANES` threads, `PACKS` packs each.
 template <typename T, int LANES, int PACKS>
 struct Row {
     using A = typename Wide<T>::type;
     static constexpr int V = Pack<T>::size;
+    // Types as wide as the accumulator keep their exponentials; 16-bit ones would round twice and compute them again.
+    static constexpr bool KEEPS = sizeof(T) == sizeof(A);
     Pack<T> packs[PACKS];
     int first;
 
@@ -151,29 +227,21 @@ struct Row {
     __device__ __forceinline__ A largest() const {
         A m = Largest::empty<A>();
 #pragma unroll
-        for (int p = 0; p < PACKS; ++p)
-#pragma unroll
-            for (int k = 0; k < V; ++k) m = larger(m, widen(packs[p].at[k]));
+        for (int p = 0; p < PACKS; ++p) m = larger(m, largest_of(packs[p]));
         return m;
     }
 
-    __device__ __forceinline__ bool is_inside(int p, int k, int N) const {
-        const int i = first + p * LANES * V + k;
-        return i >= 0 && i < N;
-    }
-
-    // Sum of exponentials. Types as wide as the accumulator keep them; 16-bit ones would round twice and compute them again.
-    // The padding is masked here: where the whole row is -inf, its difference to the maximum is NaN.
-    __device__ __forceinline__ A exponentiate(A m, int N) {
+    // Sum of exponentials. The padding adds 0, and NaN only where the whole row is -inf and its result NaN.
+    __device__ __forceinline__ A exponentiate(A m) {
         A s = 0;
 #pragma unroll
-        for (int p = 0; p < PACKS; ++p)
+        for (int p = 0; p < PACKS; ++p) {
+            A v[V];
+            widen(packs[p], v);
 #pragma unroll
-            for (int k = 0; k < V; ++k) {
-                const A e = exponential<T>(widen(packs[p].at[k]) - m);
-                if (is_inside(p, k, N)) s += e;
-                if (sizeof(T) == sizeof(A)) narrow(packs[p].at[k], e);
-            }
+            for (int k = 0; k < V; ++k) s += v[k] = exponential<T>(v[k] - m);
+            if (KEEPS) narrow(packs[p], v);
+        }
         return s;
     }
 
@@ -181,11 +249,11 @@ struct Row {
         const A scale = A(1) / s;
 #pragma unroll
         for (int p = 0; p < PACKS; ++p) {
+            A v[V];
+            widen(packs[p], v);
 #pragma unroll
-            for (int k = 0; k < V; ++k) {
-                const A v = widen(packs[p].at[k]);
-                narrow(packs[p].at[k], (sizeof(T) == sizeof(A) ? v : exponential<T>(v - m)) * scale);
-            }
+            for (int k = 0; k < V; ++k) v[k] = (KEEPS ? v[k] : exponential<T>(v[k] - m)) * scale;
+            narrow(packs[p], v);
             store(row, packs[p], first + p * LANES * V, N, same_offset);
         }
     }
@@ -195,6 +263,7 @@ template <typename T>
 __device__ __forceinline__ bool has_same_offset(const T* x, const T* y) {
     return offset_in_pack(x) == offset_in_pack(y);
 }
+
 
 // Short rows: `LANES` threads a row, no shared memory and no barrier.
 template <typename T, int LANES, int PACKS>
@@ -206,13 +275,13 @@ __global__ void __launch_bounds__(128) softmax_warp(const T* __restrict__ x, T* 
     Row<T, LANES, PACKS> cached;
     cached.read(x + start, threadIdx.x % LANES, length);
     const auto m = reduce_lanes<Largest, LANES>(cached.largest());
-    const auto s = reduce_lanes<Total, LANES>(cached.exponentiate(m, length));
+    const auto s = reduce_lanes<Total, LANES>(cached.exponentiate(m));
     cached.write(y + start, m, s, length, has_same_offset(x + start, y + start));
 }
 
-// Middle rows: one block a row.
-template <typename T, int THREADS, int PACKS>
-__global__ void __launch_bounds__(THREADS, 1024 / THREADS) softmax_block(const T* __restrict__ x, T* __restrict__ y, int N) {
+// Middle rows: one block a row; at least `RESIDENT` blocks a multiprocessor.
+template <typename T, int THREADS, int PACKS, int RESIDENT>
+__global__ void __launch_bounds__(THREADS, RESIDENT) softmax_block(const T* __restrict__ x, T* __restrict__ y, int N) {
     using A = typename Wide<T>::type;
     __shared__ A slots[2][THREADS / 32];
     x += static_cast<long long>(blockIdx.x) * N;
@@ -220,55 +289,101 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS) softmax_block(const T
     Row<T, THREADS, PACKS> cached;
     cached.read(x, threadIdx.x, N);
     const A m = reduce_block<Largest, THREADS / 32>(cached.largest(), slots[0]);
-    const A s = reduce_block<Total, THREADS / 32>(cached.exponentiate(m, N), slots[1]);
+    const A s = reduce_block<Total, THREADS / 32>(cached.exponentiate(m), slots[1]);
     cached.write(y, m, s, N, has_same_offset(x, y));
 }
 
-// Long rows and views that start off a boundary: the maximum and the sum in one pass (online softmax, Milakov and
-// Gimelshein 2018), the result in a second.
+// Long rows of 16-bit elements: two blocks of 512 hold a row each in shared memory, so that one computes while the other reads.
 template <typename T>
-__global__ void __launch_bounds__(512) softmax_long(const T* __restrict__ x, T* __restrict__ y, int N) {
+__global__ void __launch_bounds__(512, 2) softmax_shared(const T* __restrict__ x, T* __restrict__ y, int N) {
     using A = typename Wide<T>::type;
-    constexpr int V = Pack<T>::size, UNROLL = 4;
-    __shared__ A slots[2][16];
+    constexpr int V = Pack<T>::size, THREADS = 512, UNROLL = 4;
+    extern __shared__ uint4 row[];
+    __shared__ A slots[2][THREADS / 32];
     x += static_cast<long long>(blockIdx.x) * N;
     y += static_cast<long long>(blockIdx.x) * N;
     const int offset = offset_in_pack(x);
     const int packs = (N + offset + V - 1) / V;
-
-    A m = Largest::empty<A>(), s = 0;
-    for (int base = threadIdx.x; base < packs; base += 512 * UNROLL) {
+    A m = Largest::empty<A>();
+    for (int base = threadIdx.x; base < packs; base += THREADS * UNROLL) {
         Pack<T> loaded[UNROLL];
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u) loaded[u] = load(x, (base + u * 512) * V - offset, N);
+        for (int u = 0; u < UNROLL; ++u) loaded[u] = load(x, (base + u * THREADS) * V - offset, N);
+#pragma unroll
+        for (int u = 0; u < UNROLL; ++u) {
+            m = larger(m, largest_of(loaded[u]));
+            if (base + u * THREADS < packs) row[base + u * THREADS] = loaded[u].raw;
+        }
+    }
+    m = reduce_block<Largest, THREADS / 32>(m, slots[0]);
+    A s = 0;
+#pragma unroll 4
+    for (int p = threadIdx.x; p < packs; p += THREADS) {
+        A v[V];
+        widen(Pack<T>{row[p]}, v);
+#pragma unroll
+        for (int k = 0; k < V; ++k) s += exponential<T>(v[k] - m);
+    }
+    s = reduce_block<Total, THREADS / 32>(s, slots[1]);
+    const A scale = A(1) / s;
+    const bool same_offset = has_same_offset(x, y);
+#pragma unroll 4
+    for (int p = threadIdx.x; p < packs; p += THREADS) {
+        A v[V];
+        Pack<T> pack{row[p]};
+        widen(pack, v);
+#pragma unroll
+        for (int k = 0; k < V; ++k) v[k] = exponential<T>(v[k] - m) * scale;
+        narrow(pack, v);
+        store(y, pack, p * V - offset, N, same_offset);
+    }
+}
+
+// The longest rows, and views that start off a boundary: the maximum and the sum in one pass (online softmax, Milakov and
+// Gimelshein 2018), the result in a second.
+template <typename T>
+__global__ void __launch_bounds__(1024, sizeof(T) == 8 ? 1 : 2) softmax_long(const T* __restrict__ x, T* __restrict__ y, int N) {
+    using A = typename Wide<T>::type;
+    constexpr int V = Pack<T>::size, THREADS = 1024, UNROLL = sizeof(T) == 4 ? 4 : 2;
+    __shared__ A slots[2][THREADS / 32];
+    x += static_cast<long long>(blockIdx.x) * N;
+    y += static_cast<long long>(blockIdx.x) * N;
+    const int offset = offset_in_pack(x);
+    const int packs = (N + offset + V - 1) / V;
+    A m = Largest::empty<A>(), s = 0;
+    for (int base = threadIdx.x; base < packs; base += THREADS * UNROLL) {
+        Pack<T> loaded[UNROLL];
+#pragma unroll
+        for (int u = 0; u < UNROLL; ++u) loaded[u] = load(x, (base + u * THREADS) * V - offset, N);
         A m_new = m;
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u)
-#pragma unroll
-            for (int k = 0; k < V; ++k) m_new = larger(m_new, widen(loaded[u].at[k]));
-        // As long as only -inf was seen there is nothing to rescale, and -inf - -inf would be NaN.
+        for (int u = 0; u < UNROLL; ++u) m_new = larger(m_new, largest_of(loaded[u]));
         if (m_new > m) {
             s *= exponential<T>(m - m_new);
             m = m_new;
         }
+        // As long as only -inf was seen, -inf - -inf would be NaN.
+        if (m == Largest::empty<A>()) continue;
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u)
+        for (int u = 0; u < UNROLL; ++u) {
+            A v[V];
+            widen(loaded[u], v);
 #pragma unroll
-            for (int k = 0; k < V; ++k) {
-                const int i = (base + u * 512) * V - offset + k;
-                const A v = widen(loaded[u].at[k]);
-                if (i >= 0 && i < N && v != Largest::empty<A>()) s += exponential<T>(v - m);
-            }
+            for (int k = 0; k < V; ++k) s += exponential<T>(v[k] - m);
+        }
     }
-    const A m_row = reduce_block<Largest, 16>(m, slots[0]);
-    s = reduce_block<Total, 16>(m == Largest::empty<A>() ? s : s * exponential<T>(m - m_row), slots[1]);
-
+    const A m_row = reduce_block<Largest, THREADS / 32>(m, slots[0]);
+    s = reduce_block<Total, THREADS / 32>(m == Largest::empty<A>() ? s : s * exponential<T>(m - m_row), slots[1]);
     const A scale = A(1) / s;
     const bool same_offset = has_same_offset(x, y);
-    for (int p = threadIdx.x; p < packs; p += 512) {
+#pragma unroll 2
+    for (int p = threadIdx.x; p < packs; p += THREADS) {
+        A v[V];
         Pack<T> pack = load(x, p * V - offset, N);
+        widen(pack, v);
 #pragma unroll
-        for (int k = 0; k < V; ++k) narrow(pack.at[k], exponential<T>(widen(pack.at[k]) - m_row) * scale);
+        for (int k = 0; k < V; ++k) v[k] = exponential<T>(v[k] - m_row) * scale;
+        narrow(pack, v);
         store(y, pack, p * V - offset, N, same_offset);
     }
 }

@@ -12,6 +12,7 @@ _WORDS = frozenset(
     (
         *(
             "num_sms",
+            "max_shared_bytes",
             "repeat_index",
             "inout",
             "strided",
