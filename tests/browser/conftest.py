@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,29 @@ from typing import Any
 import pytest
 
 from tests.browser.notebook_page import REPORT, NotebookPage, source_cells
-from tests.browser.server import JupyterServer
+from tests.browser.server import FOLLOWS_BROWSER, JupyterServer
 from tests.kernel.conftest import kernel_environment, run_cli
+from tests.wire.server import WireServer
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.ipynb"
-SHOWN = ("launcher", "quickstart-working", "quickstart-dark", "cell-waiting", "cell-stopped")
+STATES = (
+    "streaming",
+    "repairing",
+    "wrong",
+    "crashed",
+    "cancelled",
+    "accepted",
+    "replayed",
+    "offline",
+    "by-hand",
+)
+SHOWN = (
+    "launcher",
+    "quickstart-working",
+    "quickstart-dark",
+    "answer",
+    *(f"state-{state}" for state in STATES),
+)
 MAX_PICTURE_BYTES = 150_000
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "PYTHONPATH")
 _FLAGS = (
@@ -42,11 +60,15 @@ class Jupyter:
     environment: dict[str, str]
 
     def server(
-        self, application: str, state: str, variables: Mapping[str, str] | None = None
+        self,
+        application: str,
+        state: str,
+        variables: Mapping[str, str] | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> JupyterServer:
         """Return a server that keeps its settings in a folder called `state`."""
         environment = {**self.environment, **(variables or {})}
-        return JupyterServer(application, self.notebooks, self.folder / state, environment)
+        return JupyterServer(application, self.notebooks, self.folder / state, environment, settings)
 
     def uninstall(self, name: str) -> None:
         """Take a test's own kernel out of the launcher again."""
@@ -110,7 +132,8 @@ def pictures(jupyter: Jupyter, request: pytest.FixtureRequest) -> Iterator[Path]
     folder.mkdir()
     yield folder
     target = request.config.getoption("--pictures", default=None)
-    for name in SHOWN if target is not None else ():
+    names = [name for shown in SHOWN for name in (shown, f"{shown}-dark")]
+    for name in names if target is not None else ():
         picture = folder / f"{name}.png"
         if picture.is_file():
             assert picture.stat().st_size <= MAX_PICTURE_BYTES, f"{name} is too large to be committed"
@@ -151,7 +174,46 @@ def visit(browser: Any, pictures: Path) -> Callable[..., Any]:
 @pytest.fixture(scope="package")
 def lab(browser: Any, jupyter: Jupyter) -> Iterator[JupyterServer]:
     """A JupyterLab; not started where there is no browser for it."""
-    with jupyter.server("jupyterlab", "lab") as server:
+    with jupyter.server("jupyterlab", "lab", settings=FOLLOWS_BROWSER) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def asking(jupyter: Jupyter) -> Iterator[WireServer]:
+    """A second kernel, ``asking``: its provider is a local server, which says in its model's name what it is."""
+    with WireServer() as wire:
+        variables = {
+            "LLMKERNEL_OPENAI_BASE_URL": wire.openai_url,
+            "LLMKERNEL_OPENAI_MODEL": "replies-written-by-hand",
+        }
+        done = run_cli(
+            *("install", "--prefix", str(jupyter.folder / "prefix"), "--name", "asking"),
+            *("--display-name", "LLM-CUDA (asking)"),
+            *(word for name, value in variables.items() for word in ("--env", f"{name}={value}")),
+        )
+        assert done.returncode == 0, done.stderr
+        jupyter.notebooks.mkdir(exist_ok=True)
+        yield wire
+        jupyter.uninstall("asking")
+
+
+def asking_notebook(sources: Iterable[str]) -> dict[str, Any]:
+    """Return the JSON of a notebook for the kernel `asking`, with these cells."""
+    empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    return {
+        "cells": [{**empty, "id": f"cell-{i}", "source": source} for i, source in enumerate(sources)],
+        "metadata": {
+            "kernelspec": {"name": "asking", "display_name": "LLM-CUDA (asking)", "language": "python"}
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+@pytest.fixture(scope="package")
+def fresh(browser: Any, jupyter: Jupyter) -> Iterator[JupyterServer]:
+    """A JupyterLab that was never used, with Notebook 7 and Voila as its extensions."""
+    with jupyter.server("jupyterlab", "fresh") as server:
         yield server
 
 

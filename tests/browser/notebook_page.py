@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tests.browser.accessibility import violations
+
 REPORT = ".jp-OutputArea-output [role=region]"
 _OBSERVER = r"""
 () => {
@@ -92,6 +94,16 @@ class NotebookPage:
         self.page.keyboard.press("Shift+Enter")
         return self.cells.nth(index)
 
+    def start(self, cell: Any) -> None:
+        """Run a cell that is there already; do not wait."""
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("Shift+Enter")
+
+    def run(self, cell: Any) -> None:
+        """Run a cell that is there already and wait for its end."""
+        self.start(cell)
+        self.wait_for_end(cell)
+
     def wait_for_end(self, cell: Any) -> None:
         """Wait until the cell has its execution number."""
         prompt = cell.locator(".jp-InputPrompt")
@@ -146,6 +158,33 @@ class NotebookPage:
         path = self._pictures / f"{name}.png"
         (target or self.page).screenshot(path=path)
         return path
+
+    def pictures_of(self, name: str, cell: Any, height: int = 900) -> list[str]:
+        """Take a picture of a cell in light and in dark; return what is inaccessible or cut off in its report.
+
+        The server's theme follows the browser (`FOLLOWS_BROWSER`). Below `height` pixels the picture ends.
+        """
+        flaws: list[str] = []
+        cell.evaluate("cell => cell.setAttribute('data-looked-at', '')")
+        for scheme, theme, suffix in (
+            ("light", "JupyterLab Light", ""),
+            ("dark", "JupyterLab Dark", "-dark"),
+        ):
+            self.page.emulate_media(color_scheme=scheme)
+            self.page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
+            cell.evaluate("cell => cell.scrollIntoView({block: 'start'})")
+            box = cell.bounding_box()
+            # Without the line that JupyterLab draws between cells.
+            clip = {**box, "y": box["y"] + 2, "height": min(box["height"] - 4, height)}
+            self.page.screenshot(path=self._pictures / f"{name}{suffix}.png", clip=clip)
+            if cell.locator(REPORT).count():
+                # In the dark only the colours are others.
+                rules = ("color-contrast",) if suffix else ()
+                flaws += violations(self.page, f"[data-looked-at] {REPORT}", rules)
+                flaws += cell.locator(REPORT).first.evaluate(OVERFLOW)
+        cell.evaluate("cell => cell.removeAttribute('data-looked-at')")
+        self.page.emulate_media(color_scheme="light")
+        return flaws
 
 
 def source_cells(notebook: dict[str, Any]) -> Iterable[str]:

@@ -11,15 +11,16 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.parse import quote
 
 TOKEN = "for-this-test-only"
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/")
 _START_S = 60
-_QUIET_LAB = {
+_SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
+FOLLOWS_BROWSER = {"@jupyterlab/apputils-extension/themes": {"adaptive-theme": True}}
 
 
 class JupyterServer:
@@ -35,12 +36,21 @@ class JupyterServer:
         Where settings, workspaces and the log go; a new folder makes a server that remembers nothing.
     environment : mapping
         All variables of the server, and so of its kernels.
+    settings : mapping
+        Values by the name of their plug-in, such as `FOLLOWS_BROWSER`: light or dark as the browser prefers.
     """
 
-    def __init__(self, application: str, root: Path, state: Path, environment: Mapping[str, str]) -> None:
-        settings, workspaces = state / "settings", state / "workspaces"
-        for name, values in _QUIET_LAB.items():
-            path = settings / f"{name}.jupyterlab-settings"
+    def __init__(
+        self,
+        application: str,
+        root: Path,
+        state: Path,
+        environment: Mapping[str, str],
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        folder, workspaces = state / "settings", state / "workspaces"
+        for name, values in {**_SETTINGS, **(settings or {})}.items():
+            path = folder / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(values), encoding="utf-8")
         root.mkdir(exist_ok=True)
@@ -53,7 +63,7 @@ class JupyterServer:
         ]
         self._environment = {
             **environment,
-            "JUPYTERLAB_SETTINGS_DIR": str(settings),
+            "JUPYTERLAB_SETTINGS_DIR": str(folder),
             "JUPYTERLAB_WORKSPACES_DIR": str(workspaces),
         }
         self._log = state / "server.log"

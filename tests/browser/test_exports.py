@@ -96,3 +96,17 @@ def test_papermill_runs_it_from_its_record(quickstart, jupyter):
 
     assert "passed · softmax_cuda" in shown[0]
     assert "replayed from its record" in shown[0]
+
+
+def test_voila_shows_the_replayed_report_without_the_code(quickstart, fresh, visit):
+    """Voila runs the notebook from its record and shows what its cells leave."""
+    with visit() as notebook:
+        page = notebook.page
+        page.goto(fresh.url("voila/render/quickstart.ipynb"))
+        report = page.locator("[role=region]", has_text="passed · softmax_cuda").first
+        report.wait_for()
+
+        assert "replayed from its record, no provider was asked" in report.inner_text()
+        assert report.evaluate(OVERFLOW) == []
+        assert page.get_by_text("%%cuda_from").count() == 0
+        notebook.picture("voila")

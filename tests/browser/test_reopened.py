@@ -5,21 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
 from tests.browser.accessibility import violations
 from tests.browser.notebook_page import OVERFLOW, REPORT
 
 
 def counts(path):
     return [cell.get("execution_count") for cell in json.loads(path.read_text("utf-8"))["cells"]]
-
-
-@pytest.fixture(scope="module")
-def fresh(jupyter):
-    """A JupyterLab that was never used."""
-    with jupyter.server("jupyterlab", "fresh") as server:
-        yield server
 
 
 def test_a_fresh_server_shows_the_output_without_running_also_in_the_dark(quickstart, fresh, visit):
@@ -71,10 +62,11 @@ def test_another_persons_server_shows_the_verdict_and_the_checks(quickstart, jup
         assert part in shown
 
 
-def test_notebook_7_shows_the_same(quickstart, jupyter, visit):
-    pytest.importorskip("notebook", reason="Notebook 7 is not installed")
-    with jupyter.server("notebook", "notebook-7") as server, visit() as notebook:
-        notebook.goto(server.url("notebooks/quickstart.ipynb"))
+def test_notebook_7_shows_the_same(quickstart, fresh, visit):
+    """Where it is installed a server of JupyterLab serves it too."""
+    with visit() as notebook:
+        notebook.goto(fresh.url("notebooks/quickstart.ipynb"))
+        assert notebook.page.locator("body").get_attribute("data-notebook") == "notebooks"
 
         assert notebook.report.is_visible()
         notebook.picture("notebook-7")
