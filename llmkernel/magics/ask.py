@@ -206,8 +206,8 @@ class AskMagics(Magics):  # type: ignore[misc]
         from llmkernel.display.answer import publish_note
         from llmkernel.display.diff import diff_text
         from llmkernel.display.markdown import code_block
-        from llmkernel.magics.ask_cells import kernel_cell
         from llmkernel.magics.ask_kernel import judge_change, verdict_text
+        from llmkernel.magics.kernel_cell import kernel_cell
         from llmkernel.providers.errors import failure_of_reply
 
         cut_off = failure_of_reply(reply)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from llmkernel.errors import LLMKernelError, UsageError
 from llmkernel.magics.ask_options import AskOptions
-from llmkernel.magics.kernels import record_store
+from llmkernel.magics.kernel_names import record_store
 from llmkernel.magics.namespace import is_array, is_reference, user_names
 from llmkernel.magics.parsing import suggestion
 from llmkernel.magics.session import RunCell, Session, get_session

@@ -9,8 +9,9 @@ from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
-from llmkernel.magics.kernels import record_store
-from llmkernel.magics.namespace import is_array, is_kernel, is_reference, user_names
+from llmkernel.magics.kernel_names import kernel_names, record_store
+from llmkernel.magics.kernels import ACTIONS
+from llmkernel.magics.namespace import is_array, is_reference, user_names
 from llmkernel.magics.parsing import options_of, positionals_of
 
 
@@ -65,8 +66,12 @@ class MagicMatcher:
         quoted = _open_option(before, options)
         if quoted is not None:
             return self._values(options[quoted], word)
-        positional = positionals_of(parser)[_count_positional(before, options) :][:1]
-        values = [value for action in positional for value in self._values(action, word)]
+        given = _positional_words(before, options)
+        positional = positionals_of(parser)[len(given) :][:1]
+        if positional and positional[0].dest in ("record", "other"):
+            values = self._kernels(given, word)
+        else:
+            values = [value for action in positional for value in self._values(action, word)]
         return values + [("param", name) for name in options if not word]
 
     def _values(self, action: argparse.Action, word: str) -> Iterable[tuple[str, str]]:
@@ -83,11 +88,26 @@ class MagicMatcher:
             return self._callables(word)
         if action.dest == "context":
             return [("instance", name) for name in user_names(namespace, lambda _: True)]
-        if action.dest in ("record", "kernel"):
-            kept = [stored.record.name for stored in record_store(self._ipython).list()]
-            alive = user_names(namespace, is_kernel) if action.dest == "kernel" else []
-            return [("instance", name) for name in dict.fromkeys([*alive, *kept])]
+        if action.dest == "kernel":
+            return [("instance", name) for name in kernel_names(self._ipython)]
         return []
+
+    def _kernels(self, given: list[str], word: str) -> list[tuple[str, str]]:
+        """Return what may follow `given` on the line of ``%kernels``: kernels, or numbers of their versions."""
+        action, *names = given
+        second = ACTIONS.get(action, "")
+        if names and not second:
+            return []
+        if names and second == "N":
+            return [("keyword", number) for number in self._versions(names[0])]
+        name, at, _ = word.partition("@")
+        if at:
+            return [("keyword", number) for number in self._versions(name)]
+        return [("instance", name) for name in kernel_names(self._ipython)]
+
+    def _versions(self, name: str) -> list[str]:
+        earlier = record_store(self._ipython).history(name) if name.isidentifier() else ()
+        return [str(number) for number in range(1, 1 + len(earlier))]
 
     def _callables(self, word: str) -> list[tuple[str, str]]:
         owner, dot, _ = word.rpartition(".")
@@ -97,12 +117,13 @@ class MagicMatcher:
         return [("function", f"{owner}.{name}") for name in dir(value)] if value is not None else []
 
 
-def _count_positional(before: list[str], options: dict[str, argparse.Action]) -> int:
-    count = 0
+def _positional_words(before: list[str], options: dict[str, argparse.Action]) -> list[str]:
+    found = []
     for previous, word in zip(["", *before], before, strict=False):
         is_value = previous in options and options[previous].nargs != 0
-        count += bool(word) and not word.startswith("-") and not is_value
-    return count
+        if word and not word.startswith("-") and not is_value:
+            found.append(word)
+    return found
 
 
 def _open_option(before: list[str], options: dict[str, argparse.Action]) -> str | None:

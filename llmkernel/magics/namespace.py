@@ -36,10 +36,12 @@ def is_array(value: object) -> bool:
 
 
 def is_kernel(value: object) -> bool:
-    """Whether `value` is a generated kernel, told without importing what makes them."""
-    return any(
-        c.__module__.startswith("llmkernel.") and c.__name__ == "GeneratedKernel" for c in type(value).__mro__
-    )
+    """Whether `value` is a kernel of ours, verified or not, told without importing what makes them."""
+    return _is_a(value, "GeneratedKernel") or _is_a(value, "UnverifiedKernel")
+
+
+def _is_a(value: object, name: str) -> bool:
+    return any(c.__module__.startswith("llmkernel.") and c.__name__ == name for c in type(value).__mro__)
 
 
 def resolve_callable(namespace: Namespace, words: str, role: str) -> Callable[..., Any]:
@@ -79,6 +81,13 @@ def resolve_callable(namespace: Namespace, words: str, role: str) -> Callable[..
     value = namespace[parts[0]]
     for i, part in enumerate(parts[1:], start=1):
         value = _attribute(value, ".".join(parts[:i]), part, role)
+    if _is_a(value, "UnverifiedKernel"):
+        raise ReferenceProblem(
+            f"The {role} {words} is an unverified kernel.",
+            rule=f"A {role} is known to be right; nothing says that of a kernel without a reference.",
+            received=repr(value)[:200],
+            next_step="Name the function that it stands for.",
+        )
     if is_reference(value):
         callable_value: Callable[..., Any] = value
         return callable_value

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmkernel.magics.ask_cells import answer_code, corrected_cell, kernel_cell, quoted
+from llmkernel.magics.ask_cells import answer_code, corrected_cell
 from llmkernel.magics.cuda import CudaMagics
+from llmkernel.magics.kernel_cell import kernel_cell, quoted
 from llmkernel.magics.options import CudaOptions, parse_options
 from llmkernel.magics.parsing import split_line
 

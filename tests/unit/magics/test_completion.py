@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .conftest import save_record
+from .conftest import SOURCE, save_record
 
 
 @pytest.fixture
@@ -79,10 +79,16 @@ def test_kernels(complete, shell, tmp_path):
     shell.run_line_magic("config", f"LLMKernel.records_dir = {str(tmp_path)!r}")
     save_record(tmp_path, "kept_cuda")
 
-    assert {"history", "restore"} <= set(complete("%kernels ", ""))
+    save_record(tmp_path, "kept_cuda", SOURCE.replace("void f", "void  f"), "2026-05-01T08:00:00Z")
+
+    assert {"history", "rollback", "edit", "profile"} <= set(complete("%kernels ", ""))
     assert complete("x = 1\n%kernels hist", "")[:1] == ["history"]
-    assert complete("%kernels history ke", "") == ["kept_cuda"]
-    assert "--version" in complete("%kernels history kept_cuda --", "")
+    for line in ("history ke", "compare other ke", "diff kept_cuda ke", "edit ke"):
+        assert complete(f"%kernels {line}", "") == ["kept_cuda"]
+    assert complete("%kernels diff kept_cuda@", "")[0] == "1"
+    assert complete("%kernels rollback kept_cuda ", "")[0] == "1"
+    assert "kept_cuda" not in complete("%kernels history kept_cuda ", "")
+    assert "--provider" in complete("%kernels explain kept_cuda --", "")
 
 
 def test_questions(complete, shell, tmp_path):
