@@ -1,4 +1,4 @@
-// rogue: problem=total; kind=synchronization; outcome=wrong_value|non_deterministic|not_written|uninitialised_read; cpu=data_race|wrong_value|uninitialised_read|non_deterministic; why=the last block by number, not by time, adds the partial sums
+// rogue: problem=total; kind=synchronization; outcome=wrong_value|non_deterministic|not_written|uninitialised_read; cpu=data_race|wrong_value|uninitialised_read|non_deterministic; cuda=data_race|wrong_value|non_deterministic|not_written|uninitialised_read; why=the last block by number, not by time, adds the partial sums
 //! total(x: float32[N]) -> y: float32
 //! let blocks = max(1, min(ceil_div(N, 64), 32))
 //! scratch part: float32[blocks], done: uint32[1] = 0

@@ -122,6 +122,10 @@ def closure_over(factor):
     return scaled
 
 
+def square_weights(x):
+    return x * (np.arange(x.size, dtype=np.float64) ** 2).astype(x.dtype)
+
+
 def weighted_total(x, w):
     return (x * w).sum()
 
@@ -197,6 +201,8 @@ PROBLEMS = {
     "scale_in_place": (scale_in_place, lambda: [_normal(200)]),
     "sigmoid": (sigmoid, lambda: [_normal(300)]),
     "softmax": (softmax, lambda: [_normal(9, 48)]),
+    # Squares of its indices pass 2^31.
+    "square_weights": (square_weights, lambda: [_normal(47_000)]),
     "sqrt": (np.sqrt, lambda: [_normal(300)]),
     "stencil": (stencil, lambda: [_normal(300)]),
     "swish": (swish, lambda: [_normal(300)]),

@@ -1,4 +1,4 @@
-// rogue: problem=row_sum; kind=synchronization; outcome=invalid_synchronization|wrong_value|non_deterministic|non_finite; cpu=invalid_synchronization|wrong_value|uninitialised_read|non_finite|data_race; cuda=invalid_synchronization|wrong_value|non_deterministic|non_finite|not_written; why=lanes beyond the row have left when the others shuffle
+// rogue: problem=row_sum; kind=synchronization; outcome=invalid_synchronization|wrong_value|non_deterministic|non_finite; cpu=invalid_synchronization|wrong_value|uninitialised_read|non_finite|data_race; cuda=invalid_synchronization|wrong_value|non_deterministic|non_finite|not_written; why=lanes beyond the row have left when the others shuffle, and nobody writes the sum of an empty row
 //! row_sum(x: float32[M, N]) -> y: float32[M]
 //! row_sum<<<M, 64>>>(x, y, N)
 __global__ void row_sum(const float* x, float* y, int N) {

@@ -1,4 +1,4 @@
-// rogue: problem=total; kind=hangs; outcome=timed_out; why=blocks wait for more blocks than can run
+// rogue: problem=total; kind=hangs; outcome=rejected; why=blocks wait for more blocks than can run
 //! total(x: float32[N]) -> y: float32 = 0
 //! total<<<ceil_div(N, 64), 64>>>(x, y, N)
 __device__ unsigned arrived;

@@ -1,4 +1,4 @@
-// rogue: problem=axpy; kind=hangs; outcome=timed_out; why=waits for a flag that nobody sets
+// rogue: problem=axpy; kind=hangs; outcome=rejected; why=waits for a flag that nobody sets
 //! axpy(a: float32, x: float32[N], y: float32[N]) -> z: float32[N]
 //! axpy<<<ceil_div(N, 64), 64>>>(a, x, y, z, N)
 __global__ void axpy(float a, const float* x, const float* y, float* z, int N) {

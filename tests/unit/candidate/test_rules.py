@@ -76,6 +76,7 @@ REFUSED = [
     ("directive", '#line 1 "other.cu"'),
     ("directive", "#if __has_include(</etc/passwd>)\n#endif"),
     ("directive", '#ident "x"'),
+    ("spin-wait", device("while (x[0] == 0.0f) {}")),
     ("pragma", '#pragma GCC optimize("O0")'),
     ("pragma", '#pragma comment(lib, "x")'),
     ("pragma", device('_Pragma("GCC poison x")')),
