@@ -161,11 +161,10 @@ class _Follower:
             elif isinstance(step, Unknown):
                 self.barrier()
             else:
-                for term in terms_of(step):
+                for variable in step.variables if isinstance(step, Declare) else ():
+                    self.declare(variable)
+                for term in () if isinstance(step, Declare) else terms_of(step):
                     self.term(term)
-                if isinstance(step, Declare):
-                    for variable in step.variables:
-                        self.declare(variable)
                 if isinstance(step, Jump):
                     return True
         return False
@@ -233,6 +232,7 @@ class _Follower:
                 if name in frame.reassigned:
                     self.lost.add(frame.arrays[name])
                 return
+        self.term(value)
         if name not in frame.reassigned:
             frame.meanings[name] = f"({self.spell(value)})"
         if self.depends(value):
