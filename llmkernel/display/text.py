@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from llmkernel.evaluation.report import Report
 
 _COLOURS = {"good": "32", "bad": "31", "unsure": "33", "quiet": "2"}
 _BAR = 30
+_SEGMENT = re.compile(r"[^/\\]*[/\\]+|[^/\\]+")
 
 
 def format_report(report: Report, width: int = 80, is_colour: bool = False) -> str:  # noqa: FBT001, FBT002
@@ -129,9 +131,20 @@ def pairs(items: Sequence[tuple[str, str]], width: int) -> list[str]:
 
 
 def _fold(cell: str, width: int) -> list[str]:
-    if display_width(cell) <= width:
-        return [cell]
-    return textwrap.wrap(cell, max(width, 1), break_on_hyphens=False) or [""]
+    """Return a cell as lines: broken between words, in a word that is too long behind its slashes, else anywhere."""
+    width = max(width, 1)
+    lines, line = [], ""
+    for word in cell.split(" "):
+        space = " " if line else ""
+        for piece in [word] if display_width(word) <= width else _SEGMENT.findall(word):
+            if display_width(line + space + piece) <= width:
+                line += space + piece
+            else:
+                lines += [line] if line else []
+                *whole, line = textwrap.wrap(piece, width, break_on_hyphens=False) or [piece]
+                lines += whole
+            space = ""
+    return [*lines, line]
 
 
 def _pad(text: str, width: int, is_right: bool) -> str:  # noqa: FBT001

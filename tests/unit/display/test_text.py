@@ -183,3 +183,13 @@ def test_a_diff_shows_what_changed():
     assert diff_summary("a", "a") == "unchanged"
     assert "unchanged" in diff_html("a", "a")
     assert '<span class="add">+&lt;b&gt;</span>' in diff_html("a", "<b>")
+
+
+def test_a_long_path_is_broken_behind_its_slashes():
+    text = format_table([["headers", "/usr/lib/python3.11/site-packages/nvidia/include, and more"]], width=40)
+
+    assert text.split("\n") == [
+        "headers  /usr/lib/python3.11/",
+        "         site-packages/nvidia/include,",
+        "         and more",
+    ]
