@@ -11,6 +11,7 @@ _FENCE = re.compile(
     r"^(?P<prefix>[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}|~{3,})(?P<info>.*)$"
 )
 _KERNEL = re.compile(r"\b__global__\b")
+_DECLARATION = re.compile(r"\b__global__\s")
 _HEADER = re.compile(r"^[ \t]*//!", re.MULTILINE)
 _FIRST_LINE = re.compile(
     r"[ \t]*(?://|/\*|#[ \t]*\w"
@@ -193,7 +194,7 @@ def _blocks(lines: list[str]) -> list[Block]:
 
 def _bare_source(lines: list[str]) -> str:
     """Return the source that stands in the text without a fence, or an empty string."""
-    kernels = [i for i, line in enumerate(lines) if re.search(r"(?<!`)\b__global__\s+[^`]*\(", line)]
+    kernels = [i for i, line in enumerate(lines) if _declares_kernel(line)]
     if not kernels:
         return ""
     headers = [i for i, line in enumerate(lines) if _HEADER.match(line)]
@@ -205,6 +206,15 @@ def _bare_source(lines: list[str]) -> str:
     while last + 1 < len(lines) and _LAST_LINE.match(lines[last + 1]):
         last += 1
     return "\n".join(lines[first : last + 1]).strip("\n") + "\n"
+
+
+def _declares_kernel(line: str) -> bool:
+    """Whether a kernel is declared in a line of text: not quoted between backticks, and with a parenthesis behind it."""
+    for number, part in enumerate(line.split("`")):
+        found = _DECLARATION.search(part, min(number, 1))
+        if found and "(" in part[found.end() :]:
+            return True
+    return False
 
 
 def _seen(text: str, blocks: tuple[Block, ...]) -> str:
