@@ -69,10 +69,7 @@ class Overflow:
     is_certain: bool
 
     def __str__(self) -> str:
-        return (
-            f"`{self.text}` on line {self.line} is computed in int and overflows: {self.values} in block {self.block} of "
-            f"`{self.kernel}`"
-        )
+        return f"`{self.text}` is computed in int and overflows: {self.values} in block {self.block} of `{self.kernel}`"
 
 
 def overflows(candidate: Candidate, plan: LaunchPlan) -> tuple[Overflow, ...]:

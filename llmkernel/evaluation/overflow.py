@@ -49,7 +49,9 @@ def refuse_overflows(
             # Sizes that are too long to be emulated are not run there.
             if each.is_certain and not (workload.is_long and judge.device == "cpu"):
                 raise Verdict(_refusal(each, workload), "static rules")
-            judge.dropped.append(f"{_sizes(workload.sizes)}: {each}, if data lead there.")
+            judge.dropped.append(
+                f"{_sizes(workload.sizes)}: line {each.line}: {each}, if the data lead there."
+            )
     _list_beyond(judge, planned, limits, named)
 
 
@@ -77,7 +79,7 @@ def _list_beyond(
     except LLMKernelError:
         return  # a `require`, a parameter's type or the device keeps such sizes out
     found = [o for o in overflows(judge.candidate, plan) if o.line not in named]
-    judge.dropped += [f"{_sizes(large.sizes)}: {o}." for o in found[:_SHOWN]]
+    judge.dropped += [f"{_sizes(large.sizes)}: line {o.line}: {o}." for o in found[:_SHOWN]]
 
 
 def _enlarged(judge: Judge, sizes: dict[str, int]) -> dict[str, int]:
