@@ -97,7 +97,7 @@ def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
             items.append(("wrong", f"{value_text(value)} of {figures.plural(evidence['total'], 'element')}"))
         elif key != "total" or "count" not in evidence:
             items.append((one_line(key.replace("_", " "), 40), value_text(value)))
-    return items
+    return [(label, text) for label, text in items if text]
 
 
 def _example(example: Mapping[str, Any]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import sys
 
 import nbformat
 import pytest
-from nbconvert import HTMLExporter
+from nbconvert import HTMLExporter, MarkdownExporter
 
 from tests.browser.accessibility import violations
 from tests.browser.notebook_page import OVERFLOW, REPORT
@@ -67,9 +67,18 @@ def links(page):
     return {part.split('"')[0] for mark in marks for part in page.split(mark)[1:]}
 
 
-def test_markdown_holds_the_report(quickstart, jupyter):
-    run_module(jupyter, "nbconvert", "--to", "markdown", quickstart.path.name)
+def test_markdown_holds_the_report_as_markdown(quickstart, jupyter):
+    run_module(jupyter, "nbconvert", "--to", "llmkernel-markdown", quickstart.path.name)
     text = quickstart.path.with_suffix(".md").read_text("utf-8")
+
+    assert "### ✓ passed · softmax\\_cuda" in text
+    assert "#### What was not checked" in text
+    assert "<div" not in text
+    assert "<style" not in text
+
+
+def test_plain_markdown_holds_the_report_too(quickstart):
+    text, _ = MarkdownExporter().from_filename(str(quickstart.path))
 
     assert "passed</strong></span> · softmax_cuda" in text
     assert "What was not checked" in text
