@@ -270,8 +270,13 @@ def source_section(page: Page) -> Markup | None:
     """Return the candidate's source."""
     if page.source is None:
         return None
-    count = page.source.rstrip("\n").count("\n") + 1
-    return details("Source", highlight(page.source, where=SOURCE_FILE), summary=figures.plural(count, "line"))
+    return details("Source", highlight(page.source, where=SOURCE_FILE), summary=source_summary(page))
+
+
+def source_summary(page: Page) -> str:
+    """Return ``25 lines; %kernels edit softmax_cuda opens them in a cell below``."""
+    lines = figures.plural((page.source or "").rstrip("\n").count("\n") + 1, "line")
+    return f"{lines}; {page.edit_command} opens them in a cell below" if page.edit_command else lines
 
 
 def attempts(page: Page) -> Markup | None:

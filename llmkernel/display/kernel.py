@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from llmkernel.display import figures, timing_rows, view
+from llmkernel.display import timing_rows, view
 from llmkernel.display.clean import one_line
-from llmkernel.display.html_page import details, frame
+from llmkernel.display.html_page import details, frame, source_summary
 from llmkernel.display.markup import join, tag
 from llmkernel.display.page import SOURCE_FILE, Page, byline
 from llmkernel.display.source import highlight
@@ -23,7 +23,7 @@ def repr_html_for_kernel(
         Of the accepted candidate.
     source : str
     origin : str
-        ``generated``, ``replayed`` or ``library``.
+        ``generated``, ``replayed``, ``by hand`` or ``library``.
     provider : str
     """
     page = Page(report, source, origin=origin, provider=provider)
@@ -41,8 +41,7 @@ def repr_html_for_kernel(
         tag("p", byline(page), cls="meta"),
         cls=f"head {verdict.kind}",
     )
-    count = figures.plural(source.rstrip("\n").count("\n") + 1, "line")
-    folded = details("Source", highlight(source, where=SOURCE_FILE), summary=count)
+    folded = details("Source", highlight(source, where=SOURCE_FILE), summary=source_summary(page))
     return str(
         frame(join([head, tag("div", folded, cls="in flat")]), f"{one_line(name, 80)}: {verdict.word}")
     )

@@ -142,6 +142,8 @@ def _details(page: Page) -> list[str]:
     parts = []
     if page.source is not None:
         parts += _folded("Source", code_block(cap(page.source, MAX_SOURCE, SOURCE_FILE).rstrip("\n"), "cuda"))
+        if page.edit_command:
+            parts.append(f"{code_span(page.edit_command)} opens the source in a cell below.")
     if report.workloads:
         rows, unit = [], view.error_unit(report)
         for item in view.ordered_workloads(report)[: view.MAX_WORKLOADS]:

@@ -50,6 +50,13 @@ class Page:
         return one_line(self.report.name, 80) or "kernel"
 
     @property
+    def edit_command(self) -> str:
+        """What opens the source in a cell below; empty where there is none, or no name to call it by."""
+        # A name that is cut to be shown is no name to call it by.
+        is_name = self.report.name == self.name and self.name.isidentifier()
+        return f"%kernels edit {self.name}" if self.source and is_name else ""
+
+    @property
     def origin_text(self) -> str:
         """Where the candidate came from, in words."""
         return _ORIGINS.get(self.origin, one_line(self.origin, 60))

@@ -61,6 +61,8 @@ def page_text(page: Page, width: int = 80, *, is_colour: bool = False) -> str:
     ]
     if facts:
         blocks.append(["Provenance", *pairs(facts, width)])
+    if page.edit_command:
+        blocks.append(wrap(f"{page.edit_command} opens the source in a cell below.", width))
     return "\n\n".join("\n".join(block) for block in blocks)
 
 

@@ -247,3 +247,11 @@ def test_the_source_can_be_copied_from_the_page():
     text = "".join(check_html(bundle_of(ex.PASSED)["text/html"]).text)
 
     assert ex.SOURCE.rstrip("\n") in text
+
+
+def test_every_surface_says_how_the_source_is_edited():
+    for text in texts(report_bundle(ex.PASSED, source=ex.SOURCE)).values():
+        assert f"%kernels edit {ex.PASSED.name}" in text
+    for report in (ex.report(name="my kernel"), ex.report(name="")):
+        assert "%kernels" not in "".join(texts(report_bundle(report, source=ex.SOURCE)).values())
+    assert "%kernels" not in "".join(texts(report_bundle(ex.PASSED)).values())
