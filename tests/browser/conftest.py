@@ -227,7 +227,8 @@ def quickstart(lab: JupyterServer, jupyter: Jupyter, visit: Callable[..., Any]) 
         logo = card.locator("img").evaluate(
             "async img => { await img.decode(); return {source: img.src, width: img.naturalWidth}; }"
         )
-        notebook.picture("launcher")
+        for suffix in notebook.both_themes():
+            notebook.picture(f"launcher{suffix}")
         card.click()
         notebook.wait_for_cells()
         notebook.wait_for_idle_kernel()

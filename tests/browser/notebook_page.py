@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -159,19 +159,26 @@ class NotebookPage:
         (target or self.page).screenshot(path=path)
         return path
 
+    def both_themes(self) -> Iterator[str]:
+        """Show the page in light, then in dark; yield what the names of its pictures end in.
+
+        The server's theme follows the browser's (`FOLLOWS_BROWSER`).
+        """
+        for scheme, suffix in (("light", ""), ("dark", "-dark"), ("light", None)):
+            self.page.emulate_media(color_scheme=scheme)
+            theme = f"JupyterLab {scheme.title()}"
+            self.page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
+            if suffix is not None:
+                yield suffix
+
     def pictures_of(self, name: str, cell: Any, height: int = 900) -> list[str]:
         """Take a picture of a cell in light and in dark; return what is inaccessible or cut off in its report.
 
-        The server's theme follows the browser (`FOLLOWS_BROWSER`). Below `height` pixels the picture ends.
+        Below `height` pixels the picture ends.
         """
         flaws: list[str] = []
         cell.evaluate("cell => cell.setAttribute('data-looked-at', '')")
-        for scheme, theme, suffix in (
-            ("light", "JupyterLab Light", ""),
-            ("dark", "JupyterLab Dark", "-dark"),
-        ):
-            self.page.emulate_media(color_scheme=scheme)
-            self.page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
+        for suffix in self.both_themes():
             cell.evaluate("cell => cell.scrollIntoView({block: 'start'})")
             box = cell.bounding_box()
             # Without the line that JupyterLab draws between cells.
@@ -183,7 +190,6 @@ class NotebookPage:
                 flaws += violations(self.page, f"[data-looked-at] {REPORT}", rules)
                 flaws += cell.locator(REPORT).first.evaluate(OVERFLOW)
         cell.evaluate("cell => cell.removeAttribute('data-looked-at')")
-        self.page.emulate_media(color_scheme="light")
         return flaws
 
 

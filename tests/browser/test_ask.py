@@ -43,4 +43,4 @@ def test_a_correction_streams_in_and_stands_below(asking, lab, jupyter, visit):
         below = notebook.cells.nth(2)
         assert below.locator(".cm-content").inner_text().strip() == "n = len(values) or 1\nprint(10 / n)"
         assert below.locator(".jp-InputPrompt").inner_text().strip() == "[ ]:"
-        notebook.picture("answer")
+        assert notebook.pictures_of("answer", cell) == []
