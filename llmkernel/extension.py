@@ -10,6 +10,7 @@ from llmkernel.magics.ask_lines import AskLines
 from llmkernel.magics.completion import MagicMatcher
 from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
+from llmkernel.magics.inspection import register_inspection, unregister_inspection
 from llmkernel.magics.kernels import KernelsMagics
 from llmkernel.magics.placement import CellPlacement
 from llmkernel.magics.session import register_session, unregister_session
@@ -36,6 +37,7 @@ def load(ipython: Any) -> None:
     ipython.input_transformers_cleanup[:0] = transformers
     matcher = MagicMatcher(ipython, cell_magics, line_magics)
     ipython.Completer.custom_matchers.append(matcher)
+    register_inspection(ipython)
     register_session(ipython)
     setattr(ipython, _ATTRIBUTE, (transformers, matcher))
 
@@ -56,6 +58,7 @@ def unload(ipython: Any) -> None:
         instance = ipython.magics_manager.registry.pop(magics.__name__, None)
         _discard(ipython.configurables, instance)
     unregister_session(ipython)
+    unregister_inspection(ipython)
     unregister_config(ipython)
 
 

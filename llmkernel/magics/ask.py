@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from llmkernel.prompts.ask import Conversation
     from llmkernel.providers.base import Provider, Reply, Request
 
-_USAGE = "%ask [options] QUESTION\n    or %%ask [options], and below it the question"
+# IPython puts a `%` in front, and argparse makes one of two.
+_USAGE = "ask [options] QUESTION\n    or %%%%ask [options], and below it the question"
 _WHY = "Why did this fail, and what should I change?"
 _FIX = "Correct this cell."
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
+from llmkernel.magics.completion_values import Candidates, ValueCompleter
 from llmkernel.magics.kernel_names import kernel_names, record_store
 from llmkernel.magics.kernels import ACTIONS
-from llmkernel.magics.namespace import is_array, is_reference, user_names
 from llmkernel.magics.parsing import options_of, positionals_of
+
+_SETTING = re.compile(r"%config[ \t]+LLMKernel\.(?P<name>\w+)[ \t]*=[ \t]*(?P<quote>[\"']?)[^\"']*$")
 
 
 class MagicMatcher:
@@ -32,10 +34,15 @@ class MagicMatcher:
         self.__qualname__ = type(self).__qualname__  # IPython asks every matcher, as if all were functions
         self._ipython = ipython
         cell, line = ("|".join(map(re.escape, names)) for names in (cell_magics, line_magics))
+        self._values = ValueCompleter(ipython)
         self._line = re.compile(rf"(?:(?P<cell>%%)(?:{cell})|%(?:{line}))(?=[ \t])")
 
     def __call__(self, context: CompletionContext) -> SimpleMatcherResult:
         """Return completions of the word before the cursor; none outside of a magic's line."""
+        if setting := _SETTING.match(context.text_until_cursor):
+            is_quoted = setting["quote"] != ""
+            values = [v.strip("'") if is_quoted else v for v in self._values.configured(setting["name"])]
+            return _result(("keyword", value) for value in values if value.startswith(context.token))
         found = self._line.match(context.text_until_cursor)
         above = context.full_text.split("\n")[: context.cursor_line]
         if not found or (found["cell"] and any(line.strip() for line in above)):
@@ -43,19 +50,16 @@ class MagicMatcher:
         find = self._ipython.find_cell_magic if found["cell"] else self._ipython.find_line_magic
         magic = find(found[0].lstrip("%"))
         text = context.text_until_cursor[found.end() :].lstrip()
-        words = [
-            SimpleCompletion(text=word, type=kind)
-            for kind, word in self._candidates(magic.parser, text)
-            if word.startswith(context.token)
-        ]
-        return {"completions": words, "suppress": bool(words), "ordered": True}
+        candidates = self._candidates(magic.parser, text)
+        return _result((kind, word) for kind, word in candidates if word.startswith(context.token))
 
-    def _candidates(self, parser: argparse.ArgumentParser, text: str) -> Iterable[tuple[str, str]]:
+    def _candidates(self, parser: argparse.ArgumentParser, text: str) -> Candidates:
         options = options_of(parser)
         *before, word = re.split(r"[ \t]+", text)
         option, equals, _ = word.partition("=")
+        given = _given(parser, before, options)
         if equals and option in options:
-            return self._values(options[option], "")
+            return self._values.of(options[option], word.partition("=")[2], given)
         if word.startswith("-"):
             used = {w.partition("=")[0] for w in before}
             return [
@@ -65,32 +69,16 @@ class MagicMatcher:
             ]
         quoted = _open_option(before, options)
         if quoted is not None:
-            return self._values(options[quoted], word)
-        given = _positional_words(before, options)
-        positional = positionals_of(parser)[len(given) :][:1]
+            return self._values.of(options[quoted], word, given)
+        places = _positional_words(before, options)
+        positional = positionals_of(parser)[len(places) :][:1] or [
+            action for action in positionals_of(parser)[-1:] if action.nargs == "*"
+        ]
         if positional and positional[0].dest in ("record", "other"):
-            values = self._kernels(given, word)
+            values = self._kernels(places, word)
         else:
-            values = [value for action in positional for value in self._values(action, word)]
+            values = [value for action in positional for value in self._values.of(action, word, given)]
         return values + [("param", name) for name in options if not word]
-
-    def _values(self, action: argparse.Action, word: str) -> Iterable[tuple[str, str]]:
-        namespace = self._ipython.user_ns
-        if action.choices is not None:
-            return [("keyword", str(choice)) for choice in action.choices]
-        if action.dest == "provider":
-            from llmkernel.providers.registry import available_providers
-
-            return [("keyword", name) for name in available_providers()]
-        if action.dest == "inputs":
-            return [("instance", name) for name in user_names(namespace, is_array)]
-        if action.dest in ("baseline", "reference"):
-            return self._callables(word)
-        if action.dest == "context":
-            return [("instance", name) for name in user_names(namespace, lambda _: True)]
-        if action.dest == "kernel":
-            return [("instance", name) for name in kernel_names(self._ipython)]
-        return []
 
     def _kernels(self, given: list[str], word: str) -> list[tuple[str, str]]:
         """Return what may follow `given` on the line of ``%kernels``: kernels, or numbers of their versions."""
@@ -109,12 +97,22 @@ class MagicMatcher:
         earlier = record_store(self._ipython).history(name) if name.isidentifier() else ()
         return [str(number) for number in range(1, 1 + len(earlier))]
 
-    def _callables(self, word: str) -> list[tuple[str, str]]:
-        owner, dot, _ = word.rpartition(".")
-        if not dot:
-            return [("function", name) for name in user_names(self._ipython.user_ns, is_reference)]
-        value = self._ipython.user_ns.get(owner)
-        return [("function", f"{owner}.{name}") for name in dir(value)] if value is not None else []
+
+def _result(candidates: Candidates) -> SimpleMatcherResult:
+    words = [SimpleCompletion(text=word, type=kind) for kind, word in candidates]
+    return {"completions": words, "suppress": bool(words), "ordered": True}
+
+
+def _given(
+    parser: argparse.ArgumentParser, before: list[str], options: dict[str, argparse.Action]
+) -> dict[str, str]:
+    """Return what the words before give: values by option, and positional ones by metavar."""
+    given = {
+        o: value for o, equals, value in (word.partition("=") for word in before) if equals and o in options
+    }
+    given |= {word: value for word, value in pairwise(before) if word in options}
+    places = zip(positionals_of(parser), _positional_words(before, options), strict=False)
+    return given | {str(action.metavar): word for action, word in places}
 
 
 def _positional_words(before: list[str], options: dict[str, argparse.Action]) -> list[str]:

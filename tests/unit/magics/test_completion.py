@@ -51,6 +51,51 @@ def test_providers(complete):
     assert "openai-compatible" in complete("%%cuda_from softmax --provider=open")
 
 
+@pytest.fixture
+def models(monkeypatch, tmp_path):
+    path = tmp_path / "models.toml"
+    path.write_text('[models.mine-1]\nprovider = "claude"\nefforts = ["calm"]\n')
+    monkeypatch.setenv("LLMKERNEL_MODELS", str(path))
+    return path
+
+
+def test_models_and_efforts_are_those_of_the_provider_and_of_the_users_own_table(complete, models):
+    assert {"mine-1", "claude-opus-5-5"} <= set(complete("%%cuda_from softmax --provider claude --model "))
+    assert "mine-1" not in complete("%%cuda_from softmax --provider=codex --model=")
+    assert {"mine-1", "gpt-6.2-sol"} <= set(complete("%ask --model "))
+    assert complete("%%cuda_from softmax --model mine-1 --effort ") == ["calm"]
+    assert {"calm", "high"} <= set(complete("%%cuda_from softmax --effort "))
+
+
+def test_a_malformed_table_completes_nothing_and_says_nothing(complete, models, capsys):
+    models.write_text("[models")
+
+    assert "mine-1" not in complete("%%cuda_from softmax --model ")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("%%cuda_from softmax --checks memcheck,r", ["racecheck"]),
+        ("%%cuda_from softmax --arch sm_90", ["sm_90", "sm_90a"]),
+        ("%%cuda_from softmax --name ", ["softmax_cuda"]),
+        ("%%cuda_from np.exp --name ", ["exp_cuda"]),
+        ("%%cuda_from softmax --attempts ", ["4"]),
+        ("%config LLMKernel.device = ", ["'auto'", "'cuda'", "'cpu'"]),
+        ("%config LLMKernel.provider = 'cl", ["claude"]),
+        ("%config LLMKernel.quiet=", ["True", "False"]),
+    ],
+)
+def test_other_values(complete, line, expected):
+    assert complete(line) == expected
+
+
+def test_underscored_names_only_where_they_are_asked_for(complete):
+    assert complete("%%cuda_from model.") == ["model.forward", "model.shape"]
+    assert "model.__class__" in complete("%%cuda_from model.__cl")
+
+
 def test_references_come_first_and_only_while_there_is_none(complete):
     assert complete("%%cuda_from ")[0] == "softmax"
     assert complete("%%cuda_from so") == ["softmax"]
@@ -102,6 +147,7 @@ def test_questions(complete, shell, tmp_path):
     assert complete("%ask --kernel ke", "") == ["kept_cuda"]
     assert complete("%ask --provider cla", "") == ["claude"]
     assert complete("%llm_usage --r", "") == ["--reset"]
+    assert complete("%ask why is ro", "") == ["rows"]
 
 
 def test_cuda(complete):

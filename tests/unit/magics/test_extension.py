@@ -15,6 +15,7 @@ def state(shell):
         list(shell.Completer.custom_matchers),
         list(shell.configurables),
         list(shell.events.callbacks["post_run_cell"]),
+        dict(shell.inspector.mime_hooks),
         set(vars(shell)),
     )
 
@@ -60,6 +61,25 @@ def test_help_explains_the_options(shell, capsys):
 
     assert "%%cuda_from REFERENCE" in text
     assert "--tolerance" in text
+
+
+def test_no_usage_holds_what_was_to_be_formatted(shell, capsys):
+    for name in ("%%cuda_from", "%%cuda", "%ask", "%kernels", "%llm_usage"):
+        shell.run_cell(f"{name}?")
+        lines = capsys.readouterr().out.splitlines()
+        assert any(line.strip().startswith(f"{name} ") for line in lines)
+        assert not [line for line in lines if "{'" in line]
+
+
+def test_hooks_of_others_stay(bare_shell):
+    def hook(data):
+        return [("Found", "by another")]
+
+    bare_shell.inspector.mime_hooks = {"text/plain": hook}
+    bare_shell.extension_manager.load_extension("llmkernel")
+    assert "by another" in bare_shell.object_inspect_mime("print")["text/plain"]
+    bare_shell.extension_manager.unload_extension("llmkernel")
+    assert bare_shell.inspector.mime_hooks == {"text/plain": hook}
 
 
 def test_importing_the_extension_is_light():
