@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llmkernel.candidate.reply import extract_source
 from llmkernel.devices.base import DeviceLimits
-from llmkernel.errors import NotAcceptedError, ProviderError, ReplyError
+from llmkernel.errors import LLMKernelError, NotAcceptedError, ProviderError, ReplyError
 from llmkernel.evaluation.evaluate import evaluate_problem
 from llmkernel.evaluation.report import CheckResult, Report
 from llmkernel.problem.problem import Problem
@@ -192,7 +192,7 @@ class Loop:
         source, report = self._source(reply)
         if source is not None and report is None:
             started = time.perf_counter()
-            report = self._evaluate(source)
+            report = self._with_profile(source, self._evaluate(source))
             seconds["evaluation"] = time.perf_counter() - started
         return Attempt(number, prompt, reply, source, report, seconds)
 
@@ -290,6 +290,20 @@ class Loop:
             on_stage=lambda s: self.emit(StageStarted(s)),
             on_samples=lambda rows: self.emit(SamplesTaken(rows)),
         )
+
+    def _with_profile(self, source: str, report: Report) -> Report:
+        """Return the report of a right candidate that is to be made faster with what limits it as its feedback."""
+        is_last = len(self.attempts) + 1 >= self.options.attempts
+        if not report.is_passed or self._is_fast_enough(report) or is_last or self.provider.is_offline:
+            return report
+        from llmkernel.evaluation.profiling import profile_report
+
+        self.emit(StageStarted("profile"))
+        try:
+            profile = profile_report(self.problem, source, report, device=self.device)
+        except LLMKernelError:  # a profile that cannot be had costs only the advice
+            return report
+        return report if profile is None else replace(report, feedback=profile.feedback())
 
     def _best(self) -> Attempt | None:
         passed = [a for a in self.attempts if a.report is not None and a.report.is_passed]

@@ -135,6 +135,11 @@ def test_an_unknown_price_makes_the_sum_unknown():
 def test_a_target_that_no_emulated_timing_can_reach_keeps_what_passed():
     slower = AXPY.replace("128", "64")
     result, provider, _ = run([reply(AXPY), reply(slower)], attempts=2, target=2.0)
+    feedback = provider.requests[1].messages[-1].text
+    assert "It is right. Make it faster" in feedback
+    # Without a GPU the profile is what the compiler says.
+    assert "registers: " in feedback
+    assert "a thread" in feedback
     assert result.accepted.report.is_passed
     assert len(provider.requests) == 2
 
