@@ -61,7 +61,8 @@ def _reference(declaration: str) -> str | None:
 
 
 def _labelled(declaration: str) -> str:
-    return f'{_declared("extern __thread", declaration)} __asm__("{_SYMBOL}")'
+    # Its assembler name is that of the runner's array (cpu_device/prelude.h).
+    return _declared("extern __thread", declaration) + " CPU_DEVICE_DYNAMIC_SHARED"
 
 
 def _declared(keywords: str, declaration: str) -> str:

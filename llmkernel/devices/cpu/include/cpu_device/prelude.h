@@ -17,3 +17,10 @@
 #include "../algorithm"
 #include "../limits"
 #include "cuda_standard.h"
+
+// Dynamic shared memory is an array of the runner's (devices/cpu/shared_memory.py).
+#define CPU_DEVICE_DYNAMIC_SHARED __asm__("cpu_device_shared")
+
+// The words are refused in the source's text; this refuses them also where macros put them together. Macros that are
+// older, such as the one above, keep them.
+#pragma GCC poison asm __asm __asm__
