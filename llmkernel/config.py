@@ -14,6 +14,7 @@ from llmkernel.errors import ConfigurationError
 
 DEVICES = ("auto", "cuda", "cpu")
 REPLAY_MODES = ("auto", "only", "never")
+LIVE_MODES = ("auto", "widget", "keep", "plain")
 
 
 class LLMKernel(Configurable):  # type: ignore[misc]
@@ -122,6 +123,13 @@ class LLMKernel(Configurable):  # type: ignore[misc]
     ).tag(config=True)
     records_dir = Unicode(
         "kernels", help="Directory of the records; a relative one is beside the notebook."
+    ).tag(config=True)
+    live = Enum(
+        LIVE_MODES,
+        "auto",
+        help="""What is shown while a cell runs. auto: widgets where the front end says that it has them, else plain.
+        widget: widgets also where it does not say so. keep: widgets that stay below the report. plain: an output
+        that is updated. None of it is left in the report.""",
     ).tag(config=True)
     quiet = Bool(False, help="Show the final report only, no live output.").tag(config=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from llmkernel.config import register_config, unregister_config
+from llmkernel.display.front_end import unwatch_front_end, watch_front_end
 from llmkernel.magics.ask import AskMagics
 from llmkernel.magics.ask_lines import AskLines
 from llmkernel.magics.completion import MagicMatcher
@@ -39,6 +40,7 @@ def load(ipython: Any) -> None:
     ipython.Completer.custom_matchers.append(matcher)
     register_inspection(ipython)
     register_session(ipython)
+    watch_front_end(ipython)
     setattr(ipython, _ATTRIBUTE, (transformers, matcher))
 
 
@@ -57,6 +59,7 @@ def unload(ipython: Any) -> None:
                 ipython.magics_manager.magics[kind].pop(name, None)
         instance = ipython.magics_manager.registry.pop(magics.__name__, None)
         _discard(ipython.configurables, instance)
+    unwatch_front_end(ipython)
     unregister_session(ipython)
     unregister_inspection(ipython)
     unregister_config(ipython)

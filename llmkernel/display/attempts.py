@@ -37,12 +37,13 @@ def attempts_section(page: Page) -> list[Markup] | None:
         parts.append(tag("p", f"The first {left} are in {TRANSCRIPT_FILE}.", cls="mut"))
     previous = None if left <= 0 else attempts[left - 1].source
     for attempt in attempts[max(left, 0) :]:
-        parts.append(_attempt(attempt, previous))
+        parts.append(attempt_part(attempt, previous))
         previous = attempt.source or previous
     return parts
 
 
-def _attempt(attempt: Attempt, previous: str | None) -> Markup:
+def attempt_part(attempt: Attempt, previous: str | None) -> Markup:
+    """Return one folded attempt; `previous` is the source of the one before it."""
     usage = attempt.reply.usage if attempt.reply else None
     cost = figures.money(attempt.reply.cost_usd) if attempt.reply else ""
     seconds = [f"{one_line(k, 20)} {figures.seconds(v)}" for k, v in attempt.seconds.items()]

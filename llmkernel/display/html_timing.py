@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
-from llmkernel.display import timing_rows
+from collections.abc import Sequence
+
+from llmkernel.display import figures, timing_rows
 from llmkernel.display.markup import Markup, join, tag
-from llmkernel.evaluation.report import Timing
+from llmkernel.evaluation.report import Measurement, Timing
 
 MAX_ROWS = 24
 
 
 def timing_section(timing: Timing) -> Markup:
     """Return claim, bars and figures; emulation and suspect timings carry their word in the heading."""
-    rows = timing_rows.timing_rows(timing)
+    word = timing_rows.timing_title(timing)
+    return join(
+        [
+            tag("h4", word, cls="jp-toc-ignore"),
+            tag("p", timing_rows.timing_sentence(timing), cls="claim"),
+            _bars(timing_rows.timing_rows(timing), word),
+            tag("p", timing_rows.timing_caption(timing, has_whiskers=True), cls="meta"),
+        ]
+    )
+
+
+def samples_table(rows: Sequence[Measurement]) -> Markup:
+    """Return the bars of a timing that still runs; it makes no claim."""
+    word = "Timing, so far"
+    count = figures.plural(sum(row.samples for row in rows), "sample")
+    caption = f"{count}; whiskers: 20th to 80th percentile; nothing is claimed before all are checked again"
+    return join(
+        [
+            tag("h4", word, cls="jp-toc-ignore"),
+            _bars(timing_rows.sample_rows(rows), word),
+            tag("p", caption, cls="meta"),
+        ]
+    )
+
+
+def _bars(rows: Sequence[timing_rows.TimingRow], word: str) -> Markup:
     shown = rows[:MAX_ROWS]
     full = max((max(r.median_ms, r.high_ms) for r in shown), default=0.0) or 1.0
     has_ratio = any(r.ratio for r in shown)
@@ -19,16 +46,8 @@ def timing_section(timing: Timing) -> Markup:
     classes = [None, "num", "num opt", "num"]
     head = [tag("th", text, scope="col", cls=cls) for text, cls in zip(headers, classes, strict=False)]
     body = [_row(row, full, has_ratio=has_ratio) for row in shown]
-    word = timing_rows.timing_title(timing)
     grid = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), cls="tm", aria_label=word)
-    return join(
-        [
-            tag("h4", word, cls="jp-toc-ignore"),
-            tag("p", timing_rows.timing_sentence(timing), cls="claim"),
-            tag("div", grid, cls="wrap", tabindex="0"),
-            tag("p", timing_rows.timing_caption(timing, has_whiskers=True), cls="meta"),
-        ]
-    )
+    return tag("div", grid, cls="wrap", tabindex="0")
 
 
 def _row(row: timing_rows.TimingRow, full: float, *, has_ratio: bool) -> Markup:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import signal
 import sys
 import threading
 import time
@@ -9,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from llmkernel.display.live_state import LiveState
+from llmkernel.display.live_state import FINISHED, LiveState
 from llmkernel.display.live_view import live_bundle
 from llmkernel.display.surface import Surface, choose_surface
 from llmkernel.synthesis.events import SynthesisEvent
@@ -31,6 +33,8 @@ class LiveOutput:
         Name of the kernel that is being made.
     quiet : bool
         Show the end only.
+    live : str
+        How the way there is shown, see `llmkernel.display.front_end.live_mode`.
     surface : Surface, optional
         Where to show it; default: found from the running IPython.
     clock : callable
@@ -52,12 +56,15 @@ class LiveOutput:
         name: str = "",
         *,
         quiet: bool = False,
+        live: str = "auto",
         surface: Surface | None = None,
         clock: Callable[[], float] = time.monotonic,
         is_ticking: bool = True,
     ) -> None:
         self._clock = clock
-        self._surface = choose_surface(is_quiet=quiet) if surface is None else surface
+        if surface is None:
+            surface = choose_surface(is_quiet=quiet, live=live, on_cancel=self.cancel)
+        self._surface = surface
         self._state = LiveState(started=clock(), name=name)
         self._lock = threading.RLock()
         self._shown_at: float | None = None
@@ -93,6 +100,8 @@ class LiveOutput:
 
     def finish(self, bundle: Mapping[str, Any]) -> None:
         """Replace everything by the static `bundle`."""
+        with self._lock:
+            self._state.closing = self._state.closing or FINISHED
         self._close(dict(bundle))
 
     def fail(self, result: Mapping[str, Any] | BaseException | None = None) -> None:
@@ -122,6 +131,15 @@ class LiveOutput:
         """End with the line ``interrupted`` and what was found so far."""
         self.fail(KeyboardInterrupt())
 
+    def cancel(self) -> None:
+        """Stop the main thread as the notebook's stop button does; called from another thread, late calls do nothing."""
+        with self._lock:
+            if self._is_closed or self._state.is_stopping:
+                return
+            self._state.is_stopping = self._is_pending = True
+            self._refresh()
+            interrupt_main_thread()
+
     def __enter__(self) -> Self:
         return self
 
@@ -145,7 +163,7 @@ class LiveOutput:
             return
         self._shown_at, self._is_pending = now, False
         try:
-            self._surface.update(live_bundle(self._state, now))
+            self._surface.show(self._state, now)
         except Exception as error:  # noqa: BLE001 - what is shown on the way must never end a synthesis
             self._is_broken = True
             sys.stderr.write(f"llmkernel: the live output stopped: {type(error).__name__}: {error}\n")
@@ -165,3 +183,11 @@ class LiveOutput:
         self._surface.enter_thread()
         while not self._ended.wait(_TICK_SECONDS):
             self.tick()
+
+
+def interrupt_main_thread() -> None:
+    """Raise KeyboardInterrupt in the main thread, also while it waits in a system call."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()

@@ -25,6 +25,7 @@ from llmkernel.synthesis.events import (
 )
 
 TAIL_LINES = 30
+FINISHED = "finished"
 _LINE = 200
 _STAGES = {
     "quick": "quick check",
@@ -84,6 +85,15 @@ class Tail:
         return runs
 
 
+@dataclass(frozen=True)
+class Prompt:
+    """What one attempt sent: role and text of each part."""
+
+    attempt: int
+    tokens: int
+    messages: tuple[tuple[str, str], ...]
+
+
 @dataclass
 class LiveState:
     """Everything that the live output shows; `name` is cleaned."""
@@ -101,6 +111,8 @@ class LiveState:
     samples: tuple[Measurement, ...] = ()
     waiting_until: float | None = None
     waiting_reason: str = ""
+    prompts: list[Prompt] = field(default_factory=list)
+    is_stopping: bool = False
     closing: str = ""
 
     def __post_init__(self) -> None:
@@ -154,6 +166,8 @@ class LiveState:
             one_line(event.provider, 120),
         )
         self.stages, self.checks, self.tail, self.thinking, self.samples = [], [], Tail(), "", ()
+        if event.messages:
+            self.prompts.append(Prompt(event.attempt, event.tokens, event.messages))
         detail = f"{figures.grouped(event.tokens)} tokens" if event.tokens else ""
         self._enter("asking", detail, now)
         asked = f"asking {self.provider}" + (f" ({detail})" if detail else "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from llmkernel.display import figures, view
 from llmkernel.display.clean import one_line
 from llmkernel.display.html_page import frame, heading
-from llmkernel.display.live_state import LiveState, Stage, attempt_line
+from llmkernel.display.html_timing import samples_table
+from llmkernel.display.live_state import FINISHED, LiveState, Stage, attempt_line
 from llmkernel.display.markup import Markup, escape, join, tag
 from llmkernel.display.source import highlight_lines
 
@@ -21,8 +22,12 @@ def _title(state: LiveState, now: float) -> tuple[str, str, str, str]:
     round_ = f"attempt {state.attempt} of {state.attempts}" if state.attempt else ""
     meta = " · ".join(p for p in (round_, state.provider, elapsed) if p)
     if state.closing:
+        last = state.finished[-1].report if state.finished else None
+        if state.closing == FINISHED and last is not None:
+            verdict = view.verdict(last)
+            return verdict.symbol, verdict.word, verdict.kind, meta
         return "■", state.closing, "unsure", meta
-    return "…", "working", "quiet", meta
+    return "…", "stopping" if state.is_stopping else "working", "quiet", meta
 
 
 def _waiting(state: LiveState, now: float) -> str:
@@ -48,6 +53,16 @@ def live_text(state: LiveState, now: float) -> str:
 
 def live_html(state: LiveState, now: float) -> Markup:
     """Return the state as a region in the same frame as a report."""
+    return frame(live_content(state, now), live_label(state))
+
+
+def live_label(state: LiveState) -> str:
+    """Return the region's name."""
+    return f"{state.name}: {_title(state, state.started)[1]}"
+
+
+def live_content(state: LiveState, now: float) -> Markup:
+    """Return what stands inside the region."""
     symbol, word, kind, meta = _title(state, now)
     verdict = tag("span", tag("span", symbol, aria_hidden="true"), " ", tag("strong", word), cls="v")
     title = tag("h3", verdict, " · ", state.name, cls="jp-toc-ignore")
@@ -60,10 +75,11 @@ def live_html(state: LiveState, now: float) -> Markup:
         _stages(state, now),
         tag("p", tag("strong", waiting)) if waiting else None,
         _checks(state),
+        samples_table(state.samples) if state.samples else None,
         None if state.closing else _reply(state),
     ]
     body = tag("div", *parts, cls="in") if any(parts) else None
-    return frame(join([head, body]), f"{state.name}: {word}")
+    return join([head, body])
 
 
 def _mark(state: LiveState, stage: Stage) -> str:

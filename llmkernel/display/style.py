@@ -164,13 +164,17 @@ def root_class() -> str:
 
 @cache
 def style_sheet() -> str:
-    """Return the CSS text; it names nothing outside the notebook.
+    """Return the CSS text; it names nothing outside the notebook."""
+    return prefixed(_template())
+
+
+def prefixed(rules: str) -> str:
+    """Return `rules` with the root's class where they have ``@``.
 
     The class is tripled, so that rules win over the host's own for tables, lists and code.
     """
     return (
-        _template()
-        .replace("@container", "\0c")
+        rules.replace("@container", "\0c")
         .replace("@media", "\0m")
         .replace("@", 3 * f".{root_class()}")
         .replace("\0c", "@container")

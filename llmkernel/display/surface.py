@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, TextIO
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO
 
 from llmkernel.display.clean import clean
+from llmkernel.display.front_end import live_mode
+
+if TYPE_CHECKING:
+    from llmkernel.display.live_state import LiveState
 
 
 class Surface:
@@ -18,6 +23,12 @@ class Surface:
     """
 
     is_live = False
+
+    def show(self, state: LiveState, now: float) -> None:
+        """Show how far a synthesis is at the time `now`."""
+        from llmkernel.display.live_view import live_bundle
+
+        self.update(live_bundle(state, now))
 
     def update(self, bundle: dict[str, Any]) -> None:
         """Show `bundle` in place of what was shown before."""
@@ -98,11 +109,27 @@ class TerminalSurface(Surface):
             self._stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
 
 
-def choose_surface(*, is_quiet: bool = False) -> Surface:
-    """Return the surface for where this runs; IPython is not imported for it."""
+def choose_surface(
+    *, is_quiet: bool = False, live: str = "plain", on_cancel: Callable[[], None] | None = None
+) -> Surface:
+    """Return the surface for where this runs; IPython is not imported for it.
+
+    Parameters
+    ----------
+    is_quiet : bool
+    live : str
+        ``auto``, ``widget``, ``keep`` or ``plain``: see `llmkernel.display.front_end.live_mode`.
+    on_cancel : callable, optional
+        What the cancel button of a widget calls, from a thread.
+    """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None and getattr(shell, "kernel", None) is not None:
+        mode = "plain" if is_quiet else live_mode(shell, live)
+        if mode != "plain":
+            from llmkernel.display.widget_surface import WidgetSurface
+
+            return WidgetSurface(shell, keeps=mode == "keep", on_cancel=on_cancel)
         return NotebookSurface(shell, is_quiet=is_quiet)
     if shell is not None:
         return TerminalSurface(sys.stdout, is_report_shown=True, is_quiet=is_quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llmkernel.display import figures
@@ -58,6 +59,18 @@ def timing_rows(timing: Timing) -> list[TimingRow]:
             )
         )
     return rows
+
+
+def sample_rows(rows: Sequence[Measurement]) -> list[TimingRow]:
+    """Return the rows of a timing that still runs, this kernel first; none has a ratio."""
+    unit = figures.time_unit(rows[0].median_ms) if rows else figures.time_unit(1.0)
+    return [_plain_row(row, "baseline" if i else "kernel", unit) for i, row in enumerate(rows)]
+
+
+def _plain_row(row: Measurement, kind: str, unit: figures.Unit) -> TimingRow:
+    spread = figures.interval(row.p20_ms * unit[1], row.p80_ms * unit[1])
+    label, time = one_line(row.label, 80), figures.time(row.median_ms, unit)
+    return TimingRow(label, kind, row.median_ms, row.p20_ms, row.p80_ms, time, spread, "", "")
 
 
 def _row(timing: Timing, row: Measurement, kind: str, unit: figures.Unit) -> TimingRow:

@@ -60,7 +60,7 @@ class CudaMagics(Magics):  # type: ignore[misc]
         from llmkernel.magics.output import CellOutput
         from llmkernel.synthesis.source import accept_source
 
-        with CellOutput(options.name, quiet=options.quiet) as output:
+        with CellOutput(options.name, quiet=options.quiet, live=options.live) as output:
             kernel = accept_source(cell, job.reference, **job.arguments, on_event=output)
             output.finish(kernel)
         self.shell.push({options.name: kernel})
@@ -72,7 +72,7 @@ class CudaMagics(Magics):  # type: ignore[misc]
         from llmkernel.magics.output import CellOutput
         from llmkernel.synthesis.unverified_source import accept_unverified
 
-        with CellOutput(options.name, quiet=options.quiet) as output:
+        with CellOutput(options.name, quiet=options.quiet, live=options.live) as output:
             kernel = accept_unverified(cell, **arguments, on_event=output)
             output.finish(kernel)
         self.shell.push({options.name: kernel})

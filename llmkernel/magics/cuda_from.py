@@ -62,7 +62,7 @@ class CudaFromMagics(Magics):  # type: ignore[misc]
         from llmkernel.magics.output import CellOutput
         from llmkernel.synthesis.synthesize import synthesize
 
-        with CellOutput(options.name, quiet=options.quiet) as output:
+        with CellOutput(options.name, quiet=options.quiet, live=options.live) as output:
             kernel = synthesize(job.reference, cell, **arguments, on_event=output)
             output.finish(kernel)
         self.shell.push({options.name: kernel})

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from IPython.core.magic_arguments import argument, argument_group, kwds, magic_arguments
 
-from llmkernel.config import DEVICES, REPLAY_MODES, LLMKernel
+from llmkernel.config import DEVICES, LIVE_MODES, REPLAY_MODES, LLMKernel
 from llmkernel.magics import parsing
 from llmkernel.magics.stopping import stops_in_one_line
 
@@ -50,7 +50,15 @@ _PLACE = (
     argument("--device", choices=DEVICES, help="Where candidates run; auto: the GPU where there is one."),
     argument("--arch", metavar="NAME", help="Architecture to compile for, such as sm_90a."),
 )
-_QUIET = argument("--quiet", action="store_true", default=None, help="Show the final report only.")
+_SHOWN = (
+    argument(
+        "--live",
+        choices=LIVE_MODES,
+        help="""What is shown while the cell runs. auto: widgets where the front end says that it has them; widget:
+        also where it does not; keep: widgets that stay below the report, to compare attempts; plain: none.""",
+    ),
+    argument("--quiet", action="store_true", default=None, help="Show the final report only."),
+)
 _REFERENCE = """A callable of the notebook by name: a function, a lambda with a name, obj.method
         or a torch module."""
 
@@ -105,7 +113,7 @@ CUDA_FROM_ARGUMENTS = (
         action="store_true",
         help="Show what would be sent, and stop: nothing is sent, nothing is assigned.",
     ),
-    _QUIET,
+    *_SHOWN,
 )
 
 CUDA_ARGUMENTS = (
@@ -127,7 +135,7 @@ CUDA_ARGUMENTS = (
     argument_group("where it runs"),
     *_PLACE,
     argument_group("what is shown"),
-    _QUIET,
+    *_SHOWN,
 )
 
 # Left to the provider, which has the configuration too: only what a line names makes a record of another one
@@ -150,6 +158,7 @@ class CellOptions:
     device: str
     arch: str | None
     checks: str | None
+    live: str
     quiet: bool
 
 

@@ -17,13 +17,15 @@ class CellOutput:
         Name of the kernel that is being made.
     quiet : bool
         Show the report only.
+    live : str
+        How the way there is shown: see `llmkernel.display.front_end.live_mode`.
     """
 
-    def __init__(self, name: str, *, quiet: bool) -> None:
+    def __init__(self, name: str, *, quiet: bool, live: str = "auto") -> None:
         from llmkernel.display.live import LiveOutput
 
         self._name = name
-        self._live = LiveOutput(name, quiet=quiet)
+        self._live = LiveOutput(name, quiet=quiet, live=live)
         self._attempts: list[Attempt] = []
         self._provider = ""
         self._accepted: Accepted | None = None

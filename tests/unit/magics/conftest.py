@@ -110,6 +110,6 @@ def surface(monkeypatch):
     recording = RecordingSurface()
     recording.quiet = []
     monkeypatch.setattr(
-        live, "choose_surface", lambda *, is_quiet: recording.quiet.append(is_quiet) or recording
+        live, "choose_surface", lambda *, is_quiet, **_: recording.quiet.append(is_quiet) or recording
     )
     return recording
