@@ -33,7 +33,6 @@ STATES = (
 SHOWN = (
     "launcher",
     "quickstart-working",
-    "quickstart-dark",
     "answer",
     *(f"state-{state}" for state in STATES),
 )
