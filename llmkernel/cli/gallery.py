@@ -16,14 +16,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from llmkernel.errors import UsageError
 from llmkernel.evaluation.report import OUTCOMES
-from llmkernel.evaluation.tools import TOOLS
+from llmkernel.evaluation.tools import TOOLS, chosen_tools
 
 Problems = Mapping[str, tuple[Callable[..., Any], Callable[[], list[Any]]]]
 
@@ -238,15 +238,21 @@ def load_gallery(directory: Path, device: str, only: str = "") -> tuple[list[Cas
     return chosen, problems
 
 
-def judge_case(case: Case, problems: Problems, device: str) -> Result:
-    """Put one case through full verification."""
+def judge_case(case: Case, problems: Problems, device: str, checks: Sequence[str] = ()) -> Result:
+    """Put one case through full verification, with the tools of `checks` besides those that it is about."""
     from llmkernel.evaluation.evaluate import evaluate
 
     reference, inputs = problems[case.problem]
     limit = _ENDLESS_SECONDS if "timed_out" in case.outcomes else _SECONDS
     started = time.perf_counter()
     report = evaluate(
-        case.source, reference, inputs(), device=device, level="full", timeout=limit, checks=case.tools
+        case.source,
+        reference,
+        inputs(),
+        device=device,
+        level="full",
+        timeout=limit,
+        checks=(*case.tools, *checks),
     )
     asked = {f"compute-sanitizer {tool}" for tool in case.tools}
     unused = [c.summary for c in report.checks if c.name in asked and c.status == "not_run"]
@@ -259,14 +265,15 @@ def run_gallery(
     problems: Problems,
     device: str,
     on_result: Callable[[Result], None] = lambda _: None,
+    checks: Sequence[str] = (),
 ) -> Score:
-    """Judge every case, one after the other."""
+    """Judge every case, one after the other; `checks` names tools to run over each."""
     score = Score(device)
     for case in cases:
         if case.skipped:
             score.not_run.append(case)
             continue
-        result = judge_case(case, problems, device)
+        result = judge_case(case, problems, device, checks)
         if result.missing:
             score.not_run.append(replace(case, skipped=result.missing))
             continue
@@ -295,7 +302,7 @@ def format_score(score: Score) -> str:
     return "\n".join(lines)
 
 
-def run(directory: str, device: str, only: str, json_file: str) -> int:
+def run(directory: str, device: str, only: str, json_file: str, checks: Sequence[str] = ()) -> int:
     """Run a gallery and print its score.
 
     Parameters
@@ -308,6 +315,8 @@ def run(directory: str, device: str, only: str, json_file: str) -> int:
         Part of a name, kind or problem.
     json_file : str
         Where to write the score; empty for nowhere.
+    checks : sequence of str
+        Tools to run over every case besides.
 
     Returns
     -------
@@ -324,7 +333,7 @@ def run(directory: str, device: str, only: str, json_file: str) -> int:
         mark = "ok  " if result.is_right else "MISS"
         print(f"{mark} {result.case.name}: {result.outcome} ({result.seconds:.2f} s)", flush=True)
 
-    score = run_gallery(cases, problems, chosen, show)
+    score = run_gallery(cases, problems, chosen, show, chosen_tools(checks))
     print(format_score(score))
     if json_file:
         Path(json_file).write_text(

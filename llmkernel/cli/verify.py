@@ -96,7 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.gallery is not None:
         from llmkernel.cli import gallery
 
-        return gallery.run(arguments.gallery, arguments.device, arguments.only, arguments.json)
+        return gallery.run(
+            arguments.gallery, arguments.device, arguments.only, arguments.json, _checks(arguments)
+        )
     from llmkernel.evaluation.evaluate import evaluate
 
     source = _read(_file(arguments))
@@ -107,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         _inputs(arguments, source),
         device=arguments.device,
         level=arguments.level,
-        checks=[c.strip() for c in arguments.checks.split(",") if c.strip()],
+        checks=_checks(arguments),
         with_timing=arguments.time,
     )
     if arguments.json:
@@ -131,6 +133,10 @@ def _file(arguments: argparse.Namespace) -> Path:
             next_step="For example: llmkernel verify kernel.cu --reference references.py:softmax",
         )
     return Path(words[0])
+
+
+def _checks(arguments: argparse.Namespace) -> list[str]:
+    return [c.strip() for c in arguments.checks.split(",") if c.strip()]
 
 
 def _inputs(arguments: argparse.Namespace, source: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Tools that look inside a run: compute-sanitizer on a GPU.
+"""Tools that look inside a run: compute-sanitizer on a GPU, the checked mode of the `cpu` device without one.
 
 They cost seconds, so they run where they are asked for (``checks``), and where a fault on a GPU has to be explained: an
 illegal address alone names neither array nor line.
@@ -56,9 +56,9 @@ def run_tool(
     finding : Finding or None
         What is wrong with the candidate.
     """
+    if device == "cpu":
+        return _run_checked(tool, source, plan, payloads)
     name = f"compute-sanitizer {tool}"
-    if device != "cuda":
-        return CheckResult(name, "not_applicable", "compute-sanitizer instruments GPU code"), None
     if sum(p.nbytes for p in payloads.values()) > LARGEST_BYTES:
         return CheckResult(name, "not_run", "the smallest draw is too large for an instrumented run"), None
     from llmkernel.devices.cuda.sanitizer import run_sanitizer
@@ -78,6 +78,23 @@ def run_tool(
         return CheckResult(name, "warning", what, evidence), None
     finding = Finding(first.outcome, f"{tool}: {first.message}", evidence)
     return CheckResult(name, "failed", finding.summary, evidence), finding
+
+
+def _run_checked(
+    tool: str, source: str, plan: LaunchPlan, payloads: Mapping[str, Bytes]
+) -> tuple[CheckResult, Finding | None]:
+    from llmkernel.devices.cpu.checked import run_checked
+
+    name = f"checked mode {tool}"
+    run = run_checked(source, plan, payloads)
+    found = [f for f in run.findings if f.tool == tool]
+    if found:
+        evidence = {"kind": found[0].kind, "kernel": found[0].kernel, **found[0].details, "count": len(found)}
+        finding = Finding(found[0].outcome, f"{tool}: {found[0].message}", evidence)
+        return CheckResult(name, "failed", finding.summary, evidence), finding
+    if run.problem:
+        return CheckResult(name, "not_applicable", run.problem), None
+    return CheckResult(name, "passed", f"nothing found, in {run.seconds:.1f} s"), None
 
 
 def _is_suspected(lines: Sequence[int], suspicions: Sequence[Suspicion]) -> bool:

@@ -28,6 +28,7 @@ from llmkernel.devices.cpu.cache import (
 from llmkernel.devices.cpu.diagnostics import compile_error, parse_diagnostics
 from llmkernel.devices.cpu.elf import check_module, read_elf
 from llmkernel.devices.cpu.includes import HEADERS, PACKAGE_HEADERS, refuse_foreign_includes
+from llmkernel.devices.cpu.separate_shared import separate_shared
 from llmkernel.devices.cpu.shared_memory import rewrite_shared
 from llmkernel.devices.cpu.toolchain import Toolchain, find_toolchain
 from llmkernel.devices.cpu.unsupported import refuse_unsupported
@@ -48,8 +49,6 @@ _CHILD_KILLED = re.compile(
     r"(?:(?:Killed|Terminated) signal terminated program|unable to execute command: (?:Killed|Terminated))",
     re.MULTILINE,
 )
-# Distinguishes modules by how they are instrumented; there is one way so far.
-_MODE = "fast"
 _DEFAULT_ARCH = 800
 
 
@@ -83,8 +82,15 @@ def entry_symbol(kernel: str) -> str:
     return "cpu_device_entry_" + hashlib.sha256("".join(kernel.split()).encode()).hexdigest()[:16]
 
 
-def build(source: str, kernels: Sequence[str], arch: str | None = None) -> BuiltModule:
+def build(
+    source: str, kernels: Sequence[str], arch: str | None = None, *, is_checked: bool = False
+) -> BuiltModule:
     """Compile a candidate, or take it from the cache.
+
+    Parameters
+    ----------
+    is_checked : bool
+        Instrumented for checked mode: it runs in `checked.run_checked` only.
 
     Raises
     ------
@@ -93,11 +99,11 @@ def build(source: str, kernels: Sequence[str], arch: str | None = None) -> Built
         When nothing can be written anywhere.
     """
     try:
-        return _build(source, kernels, arch)
+        return _build(source, kernels, arch, is_checked=is_checked)
     except OSError:
         choose_again()
     try:
-        return _build(source, kernels, arch)
+        return _build(source, kernels, arch, is_checked=is_checked)
     except OSError as error:
         raise DeviceUnavailableError(
             "The cpu device cannot keep what it compiles.",
@@ -107,21 +113,28 @@ def build(source: str, kernels: Sequence[str], arch: str | None = None) -> Built
         ) from error
 
 
-def _build(source: str, kernels: Sequence[str], arch: str | None) -> BuiltModule:
+def _build(source: str, kernels: Sequence[str], arch: str | None, *, is_checked: bool) -> BuiltModule:
     begin = time.perf_counter()
     toolchain = find_toolchain()
     refuse_unsupported(source)
     refuse_foreign_includes(source)
     runner = build_runner(toolchain)
-    flags = toolchain.kernel_flags(_cuda_arch(arch))
-    text = _translation_unit(source, kernels)
-    key = _digest(_MODE, toolchain.version, toolchain.path, *flags, _headers_digest(), text)
+    flags = toolchain.kernel_flags(_cuda_arch(arch), is_checked=is_checked)
+    text = _translation_unit(source, kernels, is_checked=is_checked)
+    key = _digest(
+        "checked" if is_checked else "fast",
+        toolchain.version,
+        toolchain.path,
+        *flags,
+        _headers_digest(),
+        text,
+    )
     library = cache_directory() / f"{key}.so"
     facts = cache_directory() / f"{key}.json"
     known = _facts(facts) if is_kept(library) else None
     is_cached = known is not None
     if known is None:
-        _compile(toolchain, flags, source, kernels, text, library, facts)
+        _compile(toolchain, flags, source, kernels, text, library, facts, is_checked=is_checked)
         prune()
         known = json.loads(facts.read_text())
     return BuiltModule(
@@ -185,21 +198,28 @@ def _compile(
     text: str,
     library: Path,
     facts: Path,
+    *,
+    is_checked: bool,
 ) -> None:
     with work_directory() as work:
         unit, compiled, linked = work / "candidate.cpp", work / "candidate.o", work / "candidate.so"
         unit.write_bytes(text.encode(errors="replace"))
+        if is_checked:
+            for header in PACKAGE_HEADERS.glob("*.cuh"):
+                (work / header.name).write_text(separate_shared(header.read_text()))
         code, log = _run_compiler(toolchain.compile_kernel(unit, compiled, flags), toolchain, work)
         diagnostics = parse_diagnostics(log, kernels)
         if code:
             require_room(work)  # or it is no fault of the source
             raise compile_error(diagnostics, log, code)
-        code, log = _run_compiler(toolchain.link_kernel(compiled, linked), toolchain, work)
+        code, log = _run_compiler(
+            toolchain.link_kernel(compiled, linked, is_checked=is_checked), toolchain, work
+        )
         if code:
             require_room(work)
             raise compile_error(parse_diagnostics(log, kernels), log, code)
         elf = read_elf(linked.read_bytes())
-        check_module(elf, source)
+        check_module(elf, source, is_checked=is_checked)
         made = work / "facts.json"
         warnings = [vars(d) for d in diagnostics if d.severity == "warning"]
         made.write_text(json.dumps({"warnings": warnings, "static_shared_bytes": elf.thread_local_bytes}))
@@ -217,8 +237,10 @@ def _facts(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _translation_unit(source: str, kernels: Sequence[str]) -> str:
+def _translation_unit(source: str, kernels: Sequence[str], *, is_checked: bool) -> str:
     """Return the candidate with its launch entries, each on the line of its number, for diagnostics."""
+    if is_checked:
+        source = separate_shared(source)
     lines = ['#line 1 "kernel.cu"', rewrite_shared(source), '#line 1 "<launch>"']
     lines += [f"CPU_DEVICE_ENTRY({entry_symbol(kernel)}, {kernel})" for kernel in kernels]
     lines += ['#line 1 "<module>"', "CPU_DEVICE_STATIC_SHARED_ANCHOR"]

@@ -15,10 +15,11 @@ from llmkernel.devices.cpu.lexing import blank_comments, line_of
 from llmkernel.errors import CompileError
 
 _SHT_SYMTAB, _SHT_RELA, _SHT_DYNSYM = 2, 4, 11
-_PT_TLS = 7
+_PT_LOAD, _PT_TLS = 1, 7
+_PF_W = 2
 _INITIALISERS = {".init_array", ".preinit_array", ".ctors", ".init", ".fini_array", ".dtors", ".fini"}
 _R_X86_64_IRELATIVE = 37
-_STT_TLS, _STT_GNU_IFUNC = 6, 10
+_STT_OBJECT, _STT_TLS, _STT_GNU_IFUNC = 1, 6, 10
 # What a block may have at all; the dynamic part comes on top and is checked at the launch.
 MAX_STATIC_SHARED = 227 * 1024
 
@@ -31,7 +32,18 @@ _FUNCTIONS = """
 _MATHS = frozenset(name + suffix for name in _FUNCTIONS.split() for suffix in ("", "f"))
 _LIBRARY = frozenset({"memcpy", "memmove", "memset", "memcmp", "printf", "__assert_fail", "__tls_get_addr"})
 # What the compiler's own checks call; the runner has them.
+_HOOKS = ("__tsan_", "__wrap_mem")
 _CHECKS = frozenset({"__ubsan_handle_type_mismatch_v1_abort"})
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the module: its place in the thread-local memory, or its address from the base."""
+
+    name: str
+    begin: int
+    nbytes: int
+    is_thread_local: bool
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,9 @@ class Elf:
         Mangled name to size.
     runs_code_when_loaded : bool
         Through initialisers or indirect functions.
+    variables : tuple of Variable
+    writable_begin : int
+        Address of the first byte of writable memory, from the base.
     """
 
     sections: dict[str, tuple[int, bytes]]
@@ -55,6 +70,8 @@ class Elf:
     thread_local_bytes: int
     thread_local_symbols: dict[str, int]
     runs_code_when_loaded: bool
+    variables: tuple[Variable, ...]
+    writable_begin: int
 
 
 def read_elf(data: bytes) -> Elf:
@@ -77,27 +94,32 @@ def read_elf(data: bytes) -> Elf:
     runs_code = any(name in sections for name in _INITIALISERS)
     undefined: list[str] = []
     shared: dict[str, int] = {}
+    variables: list[Variable] = []
     for header in headers:
         if header[1] == _SHT_RELA:
             kinds = {info & 0xFFFFFFFF for _, info, _ in struct.iter_unpack("<QQq", contents(header))}
             runs_code |= _R_X86_64_IRELATIVE in kinds
         if header[1] in (_SHT_SYMTAB, _SHT_DYNSYM):
             strings = contents(headers[header[6]])
-            for name, info, _, section, _, size in struct.iter_unpack("<IBBHQQ", contents(header)):
+            for name, info, _, section, begin, size in struct.iter_unpack("<IBBHQQ", contents(header)):
                 runs_code |= info & 15 == _STT_GNU_IFUNC
                 if section == 0 and name and header[1] == _SHT_DYNSYM:
                     undefined.append(_text(strings, name))
-                if section != 0 and info & 15 == _STT_TLS:
-                    shared[_text(strings, name)] = size
+                if section != 0 and info & 15 in (_STT_TLS, _STT_OBJECT):
+                    symbol, is_local = _text(strings, name), info & 15 == _STT_TLS
+                    variables.append(Variable(_variable_name(symbol), begin, size, is_local))
+                    if is_local:
+                        shared[symbol] = size
     segments = [
         struct.unpack_from("<IIQQQQQQ", data, program_at + i * program_size) for i in range(program_count)
     ]
     thread_local = sum(s[6] for s in segments if s[0] == _PT_TLS)
-    return Elf(sections, tuple(undefined), thread_local, shared, runs_code)
+    writable = min((s[3] for s in segments if s[0] == _PT_LOAD and s[1] & _PF_W), default=0)
+    return Elf(sections, tuple(undefined), thread_local, shared, runs_code, tuple(variables), writable)
 
 
-def check_module(elf: Elf, source: str) -> None:
-    """Raise unless the candidate is nothing but device code.
+def check_module(elf: Elf, source: str, *, is_checked: bool = False) -> None:
+    """Raise unless the candidate is nothing but device code, in checked mode with the hooks of the compiler's.
 
     Raises
     ------
@@ -106,7 +128,8 @@ def check_module(elf: Elf, source: str) -> None:
     """
     diagnostics = []
     for symbol in elf.undefined:
-        if symbol in _MATHS | _LIBRARY | _CHECKS or symbol.startswith("cpu_device_"):
+        is_ours = symbol.startswith(("cpu_device_", *(_HOOKS if is_checked else ())))
+        if is_ours or symbol in _MATHS | _LIBRARY | _CHECKS:
             continue
         name = _plain_name(symbol)
         match = re.search(rf"\b{re.escape(name)}\b", blank_comments(source))
@@ -173,3 +196,28 @@ def _plain_name(symbol: str) -> str:
         rest = rest[match.end() :]
         name, rest = rest[:length], rest[length:]
     return name
+
+
+def variable_at(elf: Elf, offset: int, *, is_thread_local: bool) -> Variable | None:
+    """Return the variable that holds a byte of the module's memory.
+
+    Parameters
+    ----------
+    offset : int
+        From the begin of the thread-local memory, or of the writable memory.
+    """
+    address = offset if is_thread_local else offset + elf.writable_begin
+    for variable in elf.variables:
+        is_here = variable.begin <= address < variable.begin + variable.nbytes
+        if is_here and variable.is_thread_local == is_thread_local:
+            return variable
+    return None
+
+
+def _variable_name(symbol: str) -> str:
+    # The last identifier of a mangled name, in front of which stands its length.
+    for match in reversed(list(re.finditer(r"\d+", symbol))):
+        name = symbol[match.end() : match.end() + int(match.group())]
+        if len(name) == int(match.group()) and name.isidentifier():
+            return name
+    return symbol

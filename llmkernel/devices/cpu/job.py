@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from llmkernel.devices.base import ExecutionOptions
 from llmkernel.devices.cpu.build import entry_symbol
-from llmkernel.devices.cpu.memory import STACKS_BASE, Slot
+from llmkernel.devices.cpu.memory import SLOTS_BASE, STACKS_BASE, Slot, payload_bytes
 from llmkernel.devices.plan import KernelLaunch, LaunchPlan, PointerArgument, ScalarArgument
 from llmkernel.errors import LaunchError
 from llmkernel.problem.dtypes import DTYPES
@@ -23,6 +24,10 @@ _STACK_BYTES = 256 * 1024
 _STACKS_PER_WORKER = 1025
 _HEAP_BYTES = 2 << 30
 _MASK = (1 << 64) - 1
+# A cell of 48 bytes for each byte where elements are that small, and a byte that says whether it was written.
+_SHADOW_FACTOR = 49
+_SHARED_BYTES = 2 * 227 * 1024
+_ORDER_BYTES = 512 << 20
 
 
 @dataclass
@@ -40,13 +45,38 @@ class _Writer:
         self.bytes(value.encode() + b"\0")
 
 
+@dataclass(frozen=True)
+class Watch:
+    """What the runner needs for checked mode.
+
+    Attributes
+    ----------
+    code_begin : int
+        Address of the module's code, from its base.
+    lines : numpy.ndarray
+        (bytes of code,) uint16: the line of the `.cu` file; 0 for code of headers.
+    slot_bytes : int
+        Distance of the buffers' slots.
+    """
+
+    code_begin: int
+    lines: npt.NDArray[np.uint16]
+    slot_bytes: int
+
+    def memory_bytes(self, plan: LaunchPlan) -> int:
+        """Return a bound of what is remembered of the plan's arrays and of shared memory."""
+        arrays = sum(payload_bytes(b) for b in plan.buffers)
+        return _SHADOW_FACTOR * (arrays + MAX_WORKERS * _SHARED_BYTES) + _ORDER_BYTES
+
+
 def encode_job(
     library: Path,
     plan: LaunchPlan,
     slots: Sequence[Sequence[Slot]],
     options: ExecutionOptions,
+    watch: Watch | None = None,
 ) -> bytes:
-    """Return the job that executes `plan` once for each row of `slots`."""
+    """Return the job that executes `plan` once for each row of `slots`; in checked mode where there is a `watch`."""
     blocks = max((_count(launch.grid) for launch in plan.launches), default=1)
     workers = min(MAX_WORKERS, blocks)
     stacks = workers * _STACKS_PER_WORKER * _STACK_BYTES
@@ -59,10 +89,11 @@ def encode_job(
     # Zero means that shared memory is left alone.
     out.numbers((options.seed * 2 + 1) & _MASK if options.dirties_shared else 0)
     out.numbers(workers, STACKS_BASE)
+    shadow = watch.memory_bytes(plan) if watch else 0
     # Address space, private memory, processor seconds: generous, so that only runaways meet them.
     out.numbers(
-        shared + stacks + 2 * _HEAP_BYTES,
-        stacks + _HEAP_BYTES,
+        shared + stacks + 2 * _HEAP_BYTES + shadow,
+        stacks + _HEAP_BYTES + shadow,
         int(options.timeout_seconds * len(slots) * MAX_WORKERS) + 2,
     )
     out.numbers(len(slots), len(plan.buffers), len(plan.launches))
@@ -72,7 +103,21 @@ def encode_job(
     for row in slots:
         for slot in row:
             out.numbers(slot.address, slot.file_offset, slot.mapped_bytes, slot.payload_address)
+    out.numbers(watch is not None)
+    if watch:
+        _encode_watch(out, watch, plan, slots[0])
     return bytes(out.data)
+
+
+def _encode_watch(out: _Writer, watch: Watch, plan: LaunchPlan, slots: Sequence[Slot]) -> None:
+    out.numbers(watch.code_begin, len(watch.lines))
+    out.bytes(watch.lines.tobytes())
+    out.numbers(SLOTS_BASE, watch.slot_bytes)
+    for buffer, slot in zip(plan.buffers, slots, strict=True):
+        is_initialised = buffer.is_zeroed or buffer.role in ("input", "inout")
+        out.numbers(
+            slot.payload_address, slot.image.nbytes, DTYPES[buffer.dtype].itemsize, int(is_initialised)
+        )
 
 
 def _encode_launch(out: _Writer, launch: KernelLaunch, plan: LaunchPlan, index: dict[str, int]) -> None:

@@ -5,9 +5,13 @@ The table is a program for a small state machine (DWARF 4, section 6.2); only wh
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator
 from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
 
 from llmkernel.devices.cpu.elf import read_elf
 
@@ -52,6 +56,26 @@ def source_line(module: bytes, address: int) -> int:
             line = row[2]
         previous = row
     return 0
+
+
+def line_table(module: bytes) -> tuple[int, npt.NDArray[np.uint16]]:
+    """Return where the code begins, from the module's base, and the line of each of its bytes.
+
+    Returns
+    -------
+    begin : int
+    lines : numpy.ndarray
+        (bytes,) uint16; 0 for code of headers, and for lines beyond what it holds.
+    """
+    rows = _rows(module)
+    if not rows:
+        return 0, np.zeros(0, np.uint16)
+    begin = min(row[0] for row in rows)
+    lines = np.zeros(max(row[0] for row in rows) - begin, np.uint16)
+    for (address, file, line, is_end), (following, *_) in itertools.pairwise(rows):
+        if file == _SOURCE and not is_end and line < 1 << 16:
+            lines[address - begin : max(following, address) - begin] = line
+    return begin, lines
 
 
 class _Program:

@@ -17,7 +17,8 @@ from typing import Self
 import numpy as np
 
 from llmkernel.devices.base import Bytes, Image
-from llmkernel.devices.plan import LaunchPlan
+from llmkernel.devices.plan import Buffer, LaunchPlan
+from llmkernel.problem.dtypes import DTYPES
 
 PAGE = 4096
 ALIGNMENT = 256
@@ -59,6 +60,16 @@ class Slot:
         return self.address + self.image_at + self.image.offset
 
 
+def payload_bytes(buffer: Buffer) -> int:
+    """Return how many bytes a buffer's payload has."""
+    itemsize = DTYPES[buffer.dtype].itemsize
+    if 0 in buffer.shape:
+        return 0
+    if buffer.strides is not None:
+        return itemsize * (1 + sum((n - 1) * s for n, s in zip(buffer.shape, buffer.strides, strict=True)))
+    return itemsize * int(np.prod(buffer.shape, dtype=np.int64))
+
+
 def place(image: Image) -> tuple[int, int]:
     """Return where the image begins in its pages, and how many bytes of pages it needs.
 
@@ -79,7 +90,7 @@ class BufferFile:
         self.slots: list[list[Slot]] = []
         self.file = -1
         count = max(len(plan.buffers) * len(executions), 1)
-        self._slot_bytes = min(MAX_SLOT_BYTES, SLOTS_BYTES // count) // PAGE * PAGE
+        self.slot_bytes = min(MAX_SLOT_BYTES, SLOTS_BYTES // count) // PAGE * PAGE
         offset = index = 0
         for images in executions:
             row = []
@@ -87,10 +98,8 @@ class BufferFile:
                 image = images[buffer.name]
                 image_at, mapped = place(image)
                 # The pages end in the middle of the slot: half of it lies unmapped behind them.
-                address = (
-                    SLOTS_BASE + index * self._slot_bytes + self._slot_bytes // PAGE // 2 * PAGE - mapped
-                )
-                if mapped > self._slot_bytes // 2 - PAGE:
+                address = SLOTS_BASE + index * self.slot_bytes + self.slot_bytes // PAGE // 2 * PAGE - mapped
+                if mapped > self.slot_bytes // 2 - PAGE:
                     raise MemoryError(f"`{buffer.name}` needs {mapped} bytes of address space")
                 row.append(Slot(buffer.name, address, offset, mapped, image_at, image))
                 offset += mapped
@@ -144,7 +153,7 @@ class BufferFile:
 
     def find(self, execution: int, address: int) -> Slot | None:
         """Return the buffer in whose slot an address lies."""
-        index = (address - SLOTS_BASE) // self._slot_bytes
+        index = (address - SLOTS_BASE) // self.slot_bytes
         in_row = index - execution * len(self._plan.buffers)
         row = self.slots[execution] if execution < len(self.slots) else []
         return row[in_row] if 0 <= in_row < len(row) else None

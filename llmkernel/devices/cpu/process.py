@@ -21,7 +21,7 @@ _MAX_REPORTS = 1 << 16
 # The runner's own alarm comes first; this much later it is ended from outside.
 _GRACE_SECONDS = 2.0
 _END_SECONDS = 10.0
-_LAYOUT = struct.Struct("<IIIiiI3I3IIIIIIIQQQd128s")
+_LAYOUT = struct.Struct("<IIIiiI3I3I6I5I3I3I4xQQQQd128s")
 
 
 class ReportType(IntEnum):
@@ -39,6 +39,9 @@ class ReportType(IntEnum):
     LANE_OUTSIDE_MASK = 10
     SHARED_OVERRUN = 11
     MISALIGNED = 12
+    OUT_OF_BOUNDS = 13
+    UNINITIALISED_READ = 14
+    DATA_RACE = 15
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,14 @@ class Report:
     at_collective: int
     finished: int
     heap_exhausted: bool
+    kind: int
+    other_kind: int
+    bytes: int
+    element_bytes: int
+    space: int
+    other_block: tuple[int, int, int]
+    other_thread: tuple[int, int, int]
+    size: int
     address: int
     pc: int
     blocks_done: int
@@ -207,7 +218,8 @@ def _watch(
 def _report(values: tuple[Any, ...]) -> Report:
     kind, execution, launch, number, code, has_thread = values[:6]
     line, other_line, at_barrier, at_collective, finished, heap_exhausted = values[12:18]
-    address, pc, blocks_done, elapsed_ms, text = values[18:]
+    access, other_access, width, element_bytes, space = values[18:23]
+    size, address, pc, blocks_done, elapsed_ms, text = values[29:]
     return Report(
         type=kind,
         execution=execution,
@@ -223,6 +235,14 @@ def _report(values: tuple[Any, ...]) -> Report:
         at_collective=at_collective,
         finished=finished,
         heap_exhausted=bool(heap_exhausted),
+        kind=access,
+        other_kind=other_access,
+        bytes=width,
+        element_bytes=element_bytes,
+        space=space,
+        other_block=values[23:26],
+        other_thread=values[26:29],
+        size=size,
         address=address,
         pc=pc,
         blocks_done=blocks_done,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from llmkernel.devices.base import Bytes, ExecutionOptions, Image, Module, Sampler
-from llmkernel.devices.plan import Buffer, LaunchPlan
+from llmkernel.devices.cpu.memory import payload_bytes
+from llmkernel.devices.plan import LaunchPlan
 from llmkernel.errors import LaunchError
-from llmkernel.problem.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from llmkernel.devices.cpu.device import CpuDevice
@@ -63,7 +63,7 @@ class CpuSampler(Sampler):
         order = order[:count]
         looked_at = set(self._random.sample(range(count), min(_KEPT_OUTPUTS, count)))
         self._kept = []
-        size = sum(_payload_bytes(b) for b in self._plan.buffers) + 1
+        size = sum(payload_bytes(b) for b in self._plan.buffers) + 1
         batch = max(1, min(len(order), _BATCH_BYTES // size))
         elapsed: list[float] = []
         for first in range(0, len(order), batch):
@@ -100,15 +100,6 @@ class CpuSampler(Sampler):
             data = given.get(buffer.name)
             if data is None:
                 # Not zeros, which a kernel that forgets to write would get for free.
-                data = np.full(_payload_bytes(buffer), 0x7F - draw % 16, np.uint8)
+                data = np.full(payload_bytes(buffer), 0x7F - draw % 16, np.uint8)
             images[buffer.name] = Image(np.array(data, np.uint8), 0, data.nbytes)
         return images
-
-
-def _payload_bytes(buffer: Buffer) -> int:
-    itemsize = DTYPES[buffer.dtype].itemsize
-    if 0 in buffer.shape:
-        return 0
-    if buffer.strides is not None:
-        return itemsize * (1 + sum((n - 1) * s for n, s in zip(buffer.shape, buffer.strides, strict=True)))
-    return itemsize * int(np.prod(buffer.shape, dtype=np.int64))

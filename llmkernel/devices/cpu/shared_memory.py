@@ -43,7 +43,7 @@ def rewrite_shared(source: str) -> str:
         pieces.append(source[done : match.start()])
         if not is_dynamic:
             pieces.append(_declared("__shared__", rest))
-        elif _is_in_function(blanked, match.start()):
+        elif is_in_function(blanked, match.start()):
             pieces.append(_reference(rest) or _labelled(rest))
         else:
             pieces.append(_labelled(rest))
@@ -75,7 +75,7 @@ def _newlines_of(match: re.Match[str]) -> str:
     return "\n" * match.group(0).count("\n")
 
 
-def _is_in_function(blanked: str, offset: int) -> bool:
+def is_in_function(blanked: str, offset: int) -> bool:
     """Whether the innermost braces around `offset` are other than a namespace's or those of `extern "C"`."""
     depth = 0
     for at in range(offset - 1, -1, -1):

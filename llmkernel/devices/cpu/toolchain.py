@@ -56,9 +56,51 @@ _CLANG_FLAGS = (
     "-Wno-pass-failed",
 )
 _GCC_FLAGS = ("-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-fmax-errors=20")
+# The C library's functions by the names under which the runner checks them; and without the initialiser that the
+# compiler adds, which would only say that there is a runtime.
+_CHECKED_LINK = ("--wrap=memcpy", "--wrap=memmove", "--wrap=memset", "-T")
 # x86 reads a vector from any address, a GPU does not.
 _ALIGNMENT_CHECKS = ("-fsanitize=alignment", "-fno-sanitize-recover=alignment")
-_RUNNER_FLAGS = ("-std=c++17", "-O2", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector")
+_RUNNER_FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-stack-protector",
+    # The hooks of checked mode look at their callers' frames.
+    "-fno-optimize-sibling-calls",
+)
+# Checked mode: every load and store calls the runner first. Nothing is inlined, so that each function's code belongs
+# to one file, and the chain of frames leads from a header to the line of the candidate.
+_CHECKED_FLAGS = (
+    "-O1",
+    "-DCPU_DEVICE_CHECKED",
+    "-fno-inline",
+    "-fno-omit-frame-pointer",
+    "-mno-omit-leaf-frame-pointer",
+    "-fno-optimize-sibling-calls",
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memmove",
+    "-fno-builtin-memset",
+)
+_CHECKED_GCC = (
+    "-fsanitize=thread",
+    "--param=tsan-distinguish-volatile=1",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "-U__SANITIZE_THREAD__",
+)
+_CHECKED_CLANG = (
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    "-Xclang",
+    "-fsanitize=thread",
+    "-mllvm",
+    "-tsan-distinguish-volatile=1",
+    "-mllvm",
+    "-tsan-instrument-func-entry-exit=0",
+    "-mllvm",
+    "-tsan-instrument-read-before-write=1",
+)
 
 
 @dataclass(frozen=True)
@@ -79,14 +121,22 @@ class Toolchain:
     path: str
     version: str
 
-    def kernel_flags(self, cuda_arch: int) -> tuple[str, ...]:
+    def kernel_flags(self, cuda_arch: int, *, is_checked: bool = False) -> tuple[str, ...]:
         """Return the options that decide what a candidate compiles to.
 
         Parameters
         ----------
         cuda_arch : int
             Value of ``__CUDA_ARCH__``.
+        is_checked : bool
+            Instrumented for checked mode.
         """
+        flags = self._fast_flags(cuda_arch)
+        if not is_checked:
+            return flags
+        return (*flags, *_CHECKED_FLAGS, *(_CHECKED_GCC if self.kind == "g++" else _CHECKED_CLANG))
+
+    def _fast_flags(self, cuda_arch: int) -> tuple[str, ...]:
         flags: tuple[str, ...] = (*_KERNEL_FLAGS, f"-D__CUDA_ARCH__={cuda_arch}")
         if self.kind == "g++":
             return (*flags, *_GCC_FLAGS, *_ALIGNMENT_CHECKS, f"-march={_cpu_level()}")
@@ -109,6 +159,8 @@ class Toolchain:
         return [
             *self._compiler(),
             *flags,
+            # Beside the candidate lie the headers that were rewritten for it.
+            f"-I{source.parent}",
             f"-I{HEADERS}",
             f"-I{PACKAGE_HEADERS}",
             "-include",
@@ -119,11 +171,14 @@ class Toolchain:
             str(output),
         ]
 
-    def link_kernel(self, objects: Path, output: Path) -> list[str]:
+    def link_kernel(self, objects: Path, output: Path, *, is_checked: bool = False) -> list[str]:
         """Return the command that links it; without start files, nothing in it runs when it is loaded."""
+        script = str(_RUNTIME / "checked" / "no_initialisers.ld")
         if self.kind == "zig":
-            return [self.path, "ld.lld", "-shared", "--build-id=none", "-o", str(output), str(objects)]
+            command = [self.path, "ld.lld", "-shared", "--build-id=none", "-o", str(output), str(objects)]
+            return [*command, *_CHECKED_LINK, script] if is_checked else command
         static_runtime = ["-lgcc"] if self.kind == "g++" else []
+        checked = [f"-Wl,{','.join((*_CHECKED_LINK, script))}"] if is_checked else []
         return [
             self.path,
             "-shared",
@@ -133,6 +188,7 @@ class Toolchain:
             str(output),
             str(objects),
             *static_runtime,
+            *checked,
         ]
 
     def build_runner(self, work: Path, output: Path) -> list[list[str]]:

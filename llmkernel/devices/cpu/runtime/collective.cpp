@@ -1,4 +1,5 @@
 // Warp collectives: a lane leaves its request; the last one to arrive computes the result of every lane.
+#include "checked/checker.h"
 #include "report.h"
 #include "scheduler.h"
 
@@ -9,6 +10,7 @@ namespace cpu_device {
 constexpr u64 undefined_value = 0x7FFD7FFD7FFD7FFDull;
 
 u64 Scheduler::collective(const Request& request) {
+    check_pause();
     Warp& warp = warps_[current_->warp];
     const u32 lane = current_->lane;
     if (!(request.mask >> lane & 1)) {
@@ -79,6 +81,8 @@ void Scheduler::complete(Warp& warp, u32 lanes) {
     u64 same = 0;  // the result of operations that give every lane the same
     switch (operation) {
         case Collective::sync:
+            // The others do not order memory: CUDA says so of shuffles and votes.
+            check_warp_barrier((u32)(&warp - warps_), lanes);
             return;
         case Collective::shuffle:
             for (u32 left = lanes; left; left &= left - 1) {

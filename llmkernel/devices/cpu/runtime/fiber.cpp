@@ -34,15 +34,20 @@ cpu_device_switch:
 namespace cpu_device {
 
 static char* stacks;
+static unsigned long stacks_size;
 // Of each worker: the stacks below this number have their guard page.
 static unsigned guarded[max_workers];
 
 bool reserve_stacks(char* at, unsigned workers) {
     const unsigned long bytes = workers * (unsigned long)stacks_per_worker * stack_bytes;
     stacks = at;
+    stacks_size = bytes;
     return mmap(at, bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == at;
 }
+
+const char* stack_area_begin() { return stacks; }
+const char* stack_area_end() { return stacks + stacks_size; }
 
 void* new_stack(unsigned worker, unsigned number, void (*function)()) {
     char* begin = stacks + (worker * (unsigned long)stacks_per_worker + number) * stack_bytes;

@@ -18,6 +18,10 @@ constexpr unsigned max_workers = 8;
 // Reserve the stacks of `workers` OS threads; false when there is no room.
 bool reserve_stacks(char* at, unsigned workers);
 
+// Where the stacks lie.
+const char* stack_area_begin();
+const char* stack_area_end();
+
 // Stack pointer of a new fiber on the stack `number` of `worker`; it begins in `function`, which never returns.
 void* new_stack(unsigned worker, unsigned number, void (*function)());
 

@@ -11,6 +11,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "checked/checker.h"
+#include "checked/memory.h"
 #include "job.h"
 #include "report.h"
 #include "workers.h"
@@ -149,6 +151,11 @@ int main(int count, char** values) {
     mallopt(M_ARENA_MAX, 1);
     install_signal_handlers();
     map_buffers(job, buffer_input, addresses, execution_count * buffer_count);
+    const bool is_checked = job.number();
+    if (is_checked) {
+        read_line_table(job);
+        read_buffers(job, buffer_count);
+    }
     if (job.is_exhausted()) return 2;
     if (!reserve_stacks(stacks, workers) || !start_workers(workers))
         fail_with(ReportType::out_of_memory, "%sthere is no room for the threads' stacks");
@@ -162,6 +169,7 @@ int main(int count, char** values) {
     set_static_shared_anchor((void* (*)())dlsym(module, "cpu_device_static_shared"));
     Dl_info info = {};
     dladdr(dlsym(module, "cpu_device_static_shared"), &info);
+    if (is_checked) begin_checking(info.dli_fbase, (void* (*)())dlsym(module, "cpu_device_static_shared"));
     if (!enter(Stage::running, report_output)) fail_with(ReportType::launch_failed, "%sseccomp is not available");
 
     Report loaded = {};

@@ -6,6 +6,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "checked/checker.h"
 #include "workers.h"
 
 namespace cpu_device {
@@ -32,15 +33,19 @@ void send(Report report) {
     if (write(report_file, &report, sizeof report) != (long)sizeof report) _exit(3);
 }
 
+void set_thread(Report& report) {
+    if (!cpu_device_thread) return;
+    const uint3 block = cpu_device_block.index, thread = cpu_device_thread->index;
+    report.has_thread = 1;
+    report.block[0] = block.x, report.block[1] = block.y, report.block[2] = block.z;
+    report.thread[0] = thread.x, report.thread[1] = thread.y, report.thread[2] = thread.z;
+}
+
 void fail(Report report) {
     // The first fault is the one that counts: a second OS thread waits here until the process is gone.
     while (__atomic_exchange_n(&is_failing, 1, __ATOMIC_SEQ_CST)) sched_yield();
-    if (cpu_device_thread) {
-        const uint3 block = cpu_device_block.index, thread = cpu_device_thread->index;
-        report.has_thread = 1;
-        report.block[0] = block.x, report.block[1] = block.y, report.block[2] = block.z;
-        report.thread[0] = thread.x, report.thread[1] = thread.y, report.thread[2] = thread.z;
-    }
+    check_launch_end();
+    set_thread(report);
     report.blocks_done = blocks_done();
     send(report);
     flush_printed();

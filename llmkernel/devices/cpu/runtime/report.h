@@ -18,6 +18,10 @@ enum class ReportType : u32 {
     lane_outside_mask = 10,
     shared_overrun = 11,  // address: offset behind the dynamic shared memory
     misaligned = 12,      // address, code: the alignment that it should have, text: the type; line
+    // Findings of checked mode, after which the run goes on.
+    out_of_bounds = 13,
+    uninitialised_read = 14,
+    data_race = 15,  // with the other access
 };
 
 // Read by process.py with the same layout.
@@ -36,19 +40,29 @@ struct Report {
     u32 at_collective;
     u32 finished;
     u32 heap_exhausted;
+    // Of a finding: how and how widely memory is accessed, and what lies there (checked/shadow.h).
+    u32 kind, other_kind;
+    u32 bytes, element_bytes, space;
+    u32 other_block[3];
+    u32 other_thread[3];
+    u32 reserved;
+    u64 size;
     u64 address;
     u64 pc;
     u64 blocks_done;
     double elapsed_ms;
     char text[128];
 };
-static_assert(sizeof(Report) == 232, "process.py reads this layout");
+static_assert(sizeof(Report) == 288, "process.py reads this layout");
 
 // Where reports go and which execution and launch they are about.
 void set_report_file(int file);
 void set_position(u32 execution, u32 launch);
 
 void send(Report report);
+
+// Fill in the calling thread's place in the grid.
+void set_thread(Report& report);
 
 // Send the report, with the calling thread's place in the grid, hand over what was printed, and end the process.
 [[noreturn]] void fail(Report report);

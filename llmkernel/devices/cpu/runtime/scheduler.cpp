@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "checked/checker.h"
 #include "report.h"
 #include "workers.h"
 
@@ -48,6 +49,7 @@ bool Scheduler::begin_block() {
     const dim3& grid = launch_->grid;
     cpu_device_block.index = {(u32)(number % grid.x), (u32)(number / grid.x % grid.y),
                               (u32)(number / grid.x / grid.y)};
+    check_block(number);
     alive_ = thread_count_;
     waiting_ = 0;
     votes_ = 0;
@@ -72,6 +74,7 @@ void Scheduler::fiber_main() {
 
 // The current thread has returned. Comes back when this stack was given to a thread that has not begun.
 void Scheduler::end_thread() {
+    check_pause();
     const u32 stack = current_->stack;
     Warp& warp = warps_[current_->warp];
     const u32 bit = 1u << current_->lane;
@@ -166,6 +169,8 @@ void Scheduler::park() {
 }
 
 void Scheduler::yield() {
+    check_pause();
+    let_others_run();
     // In rotation, so that two threads that spin cannot keep a third from running.
     for (u32 step = 1; step < thread_count_; step++) {
         const u32 rank = (current_->rank + step) % thread_count_;
@@ -189,6 +194,7 @@ void Scheduler::arrive(u32 line) {
 }
 
 void Scheduler::release_barrier() {
+    check_barrier();
     waiting_ = 0;
     vote_result_ = votes_;
     votes_ = 0;
@@ -196,6 +202,7 @@ void Scheduler::release_barrier() {
 }
 
 void Scheduler::barrier(u32 line) {
+    check_pause();
     arrive(line);
     if (waiting_ < alive_) return park();
     release_barrier();

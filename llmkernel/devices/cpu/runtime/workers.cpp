@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "checked/checker.h"
 #include "report.h"
 
 inline void* operator new(size_t, void* at) noexcept { return at; }
@@ -88,11 +89,6 @@ static void fill(void* address, unsigned long bytes, u64 seed) {
     }
 }
 
-struct StaticShared {
-    char* begin;
-    unsigned long bytes;
-};
-
 // Static shared memory is the module's thread-local memory: find this thread's part by an address inside it.
 static int find_static_shared(struct dl_phdr_info* info, size_t, void* data) {
     StaticShared* found = (StaticShared*)data;
@@ -108,11 +104,17 @@ static int find_static_shared(struct dl_phdr_info* info, size_t, void* data) {
     return 0;
 }
 
+StaticShared find_static_shared_memory(void* (*anchor)()) {
+    StaticShared found = {anchor ? (char*)anchor() : nullptr, 0};
+    if (!found.begin || !dl_iterate_phdr(find_static_shared, &found)) return {nullptr, 0};
+    return found;
+}
+
 static void prepare_shared(const Launch& launch, u64 pattern_seed) {
     if (pattern_seed) {
         fill(cpu_device_shared, launch.shared_bytes, pattern_seed);
-        StaticShared found = {static_shared_anchor ? (char*)static_shared_anchor() : nullptr, 0};
-        if (found.begin && dl_iterate_phdr(find_static_shared, &found)) fill(found.begin, found.bytes, pattern_seed);
+        const StaticShared found = find_static_shared_memory(static_shared_anchor);
+        fill(found.begin, found.bytes, pattern_seed);
     }
     memset(cpu_device_shared + launch.shared_bytes, watch_byte, shared_watch_bytes);
 }
@@ -134,9 +136,24 @@ void check_shared_overrun() {
 
 // ---- OS threads ----
 
+// What checked mode remembers belongs to one thread at a time.
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+constexpr unsigned turn_microseconds = 20;
+
+void let_others_run() {
+    static __thread unsigned calls;
+    if (!is_checking() || ++calls % 16) return;
+    pthread_mutex_unlock(&turn);
+    usleep(turn_microseconds);
+    pthread_mutex_lock(&turn);
+}
+
 static void work(unsigned worker) {
+    if (is_checking()) pthread_mutex_lock(&turn);
     prepare_shared(*current, current_pattern_seed);
+    check_worker(*current);
     schedulers[worker]->run(*current);
+    if (is_checking()) pthread_mutex_unlock(&turn);
 }
 
 static void prepare_thread(unsigned worker) {
@@ -214,6 +231,7 @@ void run_launch(const Launch& launch, u64 pattern_seed) {
         while (greatest_common_divisor(block_stride, launch.blocks) != 1) block_stride++;
         block_offset = launch.seed % launch.blocks;
     }
+    check_launch(launch);
     pthread_mutex_lock(&gate);
     wanted = launch.blocks < worker_count ? (unsigned)launch.blocks : worker_count;
     started = 1;
@@ -228,6 +246,7 @@ void run_launch(const Launch& launch, u64 pattern_seed) {
     pthread_mutex_unlock(&gate);
     for (unsigned i = 0; i < others; i++)
         while (sem_wait(&end)) continue;
+    check_launch_end();
 }
 
 }  // namespace cpu_device

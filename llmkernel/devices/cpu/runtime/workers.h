@@ -16,6 +16,16 @@ void run_launch(const Launch& launch, u64 pattern_seed);
 bool take_block(u64* number);
 u64 blocks_done();
 
+// In checked mode one thread runs at a time; this is where it lets another one on.
+void let_others_run();
+
+// The part of the module's thread-local memory that the calling thread has.
+struct StaticShared {
+    char* begin;
+    unsigned long bytes;
+};
+StaticShared find_static_shared_memory(void* (*anchor)());
+
 // Report a write behind the calling worker's dynamic shared memory.
 void check_shared_overrun();
 

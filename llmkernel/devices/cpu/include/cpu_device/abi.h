@@ -101,6 +101,9 @@ cpu_device::u32 cpu_device_active_mask(unsigned line);
 void cpu_device_yield(void);
 [[noreturn]] void cpu_device_trap(const char* what, unsigned line);
 cpu_device::u64 cpu_device_nanoseconds(void);
+// Checked mode only: where a shared variable of the calling thread's block lies.
+void* cpu_device_shared_variable(const void* key, const char* name, unsigned bytes, unsigned alignment,
+                                 unsigned element_bytes);
 void* cpu_device_malloc(unsigned long bytes);
 void cpu_device_free(void* address);
 }

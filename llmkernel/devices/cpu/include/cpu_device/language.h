@@ -20,7 +20,12 @@
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __block_size__(...)
-#define __forceinline__ inline __attribute__((always_inline))
+#ifdef CPU_DEVICE_CHECKED
+#define CPU_DEVICE_INLINE inline
+#else
+#define CPU_DEVICE_INLINE inline __attribute__((always_inline))
+#endif
+#define __forceinline__ CPU_DEVICE_INLINE
 #define __noinline__ __attribute__((noinline))
 #define __inline_hint__ inline
 #define __align__(n) __attribute__((aligned(n)))
@@ -28,13 +33,32 @@
 // A block is one OS thread: what its CUDA threads share is thread-local. `extern __shared__` is rewritten
 // before the compiler sees it (shared_memory.py).
 #define __shared__ static thread_local
+#ifdef CPU_DEVICE_CHECKED
+// Checked mode gives each variable a place of its own, with memory around it that belongs to none (separate_shared.py).
+// `holder` is a struct whose members are what was declared, and lends its types.
+#define CPU_DEVICE_SHARED(holder, name)                                                                     \
+    static char cpu_device_key_##name;                                                                      \
+    decltype(holder::name)& name = *(decltype(holder::name)*)cpu_device_shared_variable(                    \
+        &cpu_device_key_##name, #name, sizeof(holder::name), alignof(holder),                               \
+        sizeof(typename cpu_device::ElementOf<decltype(holder::name)>::type));
+
+namespace cpu_device {
+
+template <class T>
+struct ElementOf {
+    using type = T;
+};
+template <class T, __SIZE_TYPE__ Count>
+struct ElementOf<T[Count]> : ElementOf<T> {};
+
+}  // namespace cpu_device
+#endif
 
 #if !defined(__clang__)
 #define __builtin_assume(condition) ((condition) ? (void)0 : __builtin_unreachable())
 #endif
 #define __builtin_align__(n) __attribute__((aligned(n)))
 
-#define CPU_DEVICE_INLINE inline __attribute__((always_inline))
 // A default argument is evaluated where the call stands: the source line, at no cost when nothing goes wrong.
 #define CPU_DEVICE_LINE unsigned line = cpu_device::place(__builtin_LINE(), __builtin_FILE())
 

@@ -15,7 +15,8 @@ CPU_DEVICE_INLINE int __syncthreads_or(int predicate, CPU_DEVICE_LINE) {
     return cpu_device_barrier_vote(cpu_device::Vote::any, predicate, line);
 }
 CPU_DEVICE_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-CPU_DEVICE_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+// The threads of a block share an OS thread: only the compiler must not reorder. Checked mode tells the two by the order.
+CPU_DEVICE_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 CPU_DEVICE_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 CPU_DEVICE_INLINE void __nanosleep(unsigned) { cpu_device_yield(); }
 

@@ -1,0 +1,140 @@
+"""From the reports of a checked run to sentences with arguments, elements, lines, threads and blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llmkernel.devices.cpu.elf import read_elf, variable_at
+from llmkernel.devices.cpu.memory import BufferFile
+from llmkernel.devices.cpu.process import Report, ReportType
+from llmkernel.devices.plan import LaunchPlan
+from llmkernel.problem.dtypes import DTYPES
+
+# Bits of an access, and what memory it is in (runtime/checked/shadow.h).
+_WRITE, _ATOMIC, _VOLATILE = 1, 2, 4
+_GLOBAL, _SHARED_VARIABLE, _SHARED_DYNAMIC, _SHARED_OF_MODULE, _MODULE = range(5)
+_KINDS = {
+    ReportType.OUT_OF_BOUNDS: "out_of_bounds",
+    ReportType.UNINITIALISED_READ: "uninitialised_read",
+    ReportType.DATA_RACE: "data_race",
+}
+
+
+class FindingReader:
+    """Explains the findings of one checked run.
+
+    Parameters
+    ----------
+    plan : LaunchPlan
+    buffers : BufferFile
+    library : bytes
+        The instrumented module, for the names of its variables.
+    """
+
+    def __init__(self, plan: LaunchPlan, buffers: BufferFile, library: bytes) -> None:
+        self._plan = plan
+        self._buffers = buffers
+        self._elf = read_elf(library)
+
+    @staticmethod
+    def is_finding(report: Report) -> bool:
+        """Whether a report is a finding, after which the run went on."""
+        return report.type in _KINDS
+
+    def read(self, report: Report) -> tuple[str, str, str, dict[str, Any]] | None:
+        """Return kind, sentence, kernel and details of a finding; None for any other report."""
+        if report.type not in _KINDS:
+            return None
+        kind = _KINDS[ReportType(report.type)]
+        place, details = self._place(report)
+        details |= {
+            "line": report.line,
+            "thread": list(report.thread),
+            "block": list(report.block),
+            "access": _access(report.kind),
+        }
+        who = _who(report.thread, report.block)
+        where = _line(report.line)
+        if kind == "data_race":
+            details |= {
+                "other_line": report.other_line,
+                "other_thread": list(report.other_thread),
+                "other_block": list(report.other_block),
+                "other_access": _access(report.other_kind),
+            }
+            text = (
+                f"{place} is {_past(report.other_kind)} by {_who(report.other_thread, report.other_block)}"
+                f"{_line(report.other_line)} and {_past(report.kind)} by {who}{where}, and {self._missing(report)}"
+            )
+        elif kind == "uninitialised_read":
+            text = f"{place} is read by {who}{where} before anything was written there"
+        else:
+            text = f"{place} is {_past(report.kind)} by {who}{where}, outside of the {details['size']} that there are"
+        launches = self._plan.launches
+        kernel = launches[report.launch].kernel if report.launch < len(launches) else ""
+        return kind, f"{text[0].upper()}{text[1:]}.", kernel, details
+
+    @staticmethod
+    def _missing(report: Report) -> str:
+        if report.block != report.other_block:
+            return "nothing orders the two blocks: an atomic with __threadfence() would"
+        same_warp = report.thread[1:] == report.other_thread[1:] and (
+            report.thread[0] // 32 == report.other_thread[0] // 32
+        )
+        return "no barrier is between" + (" (in one warp: __syncwarp())" if same_warp else "")
+
+    def _place(self, report: Report) -> tuple[str, dict[str, Any]]:
+        """Return the element in words and as details."""
+        slot = self._buffers.find(0, report.address) if report.space == _GLOBAL else None
+        if slot is not None:
+            itemsize = DTYPES[self._plan.buffer(slot.name).dtype].itemsize
+            element = (report.address - slot.payload_address) // itemsize
+            details = {"argument": slot.name, "element": element, "size": slot.image.nbytes // itemsize}
+            return f"element {element} of `{slot.name}`", details
+        offset = report.address - (1 << 64) if report.address >> 63 else report.address
+        if report.space == _SHARED_VARIABLE:
+            element, size = offset // report.element_bytes, report.size // report.element_bytes
+            details = {"shared": report.text, "element": element, "size": size}
+            return f"element {element} of the shared `{report.text}`", details
+        return self._unnamed(report, offset)
+
+    def _unnamed(self, report: Report, offset: int) -> tuple[str, dict[str, Any]]:
+        # Its declared type is not known: it is counted in what was accessed.
+        width = max(report.bytes, 1)
+        if report.space == _SHARED_DYNAMIC:
+            found = None
+        else:
+            is_shared = report.space == _SHARED_OF_MODULE
+            found = variable_at(self._elf, offset, is_thread_local=is_shared)
+        if found is not None:
+            key = "variable" if report.space == _MODULE else "shared"
+            at = (offset + (self._elf.writable_begin if key == "variable" else 0) - found.begin) // width
+            details = {key: found.name, "element": at, "size": found.nbytes // width}
+            return f"element {at} of `{found.name}`", details
+        details = {"shared": "", "element": offset // width, "size": report.size // width}
+        return f"element {offset // width} of the dynamic shared memory, counted in {width} bytes,", details
+
+
+def _access(kind: int) -> str:
+    name = "write" if kind & _WRITE else "read"
+    if kind & _ATOMIC:
+        return f"atomic {name}"
+    return f"volatile {name}" if kind & _VOLATILE else name
+
+
+def _past(kind: int) -> str:
+    if kind & _ATOMIC:
+        return "changed by an atomic" if kind & _WRITE else "read by an atomic"
+    return "written" if kind & _WRITE else "read"
+
+
+def _who(thread: tuple[int, int, int], block: tuple[int, int, int]) -> str:
+    return f"thread {_triple(thread)} of block {_triple(block)}"
+
+
+def _triple(index: tuple[int, int, int]) -> str:
+    return f"({', '.join(str(i) for i in index)})"
+
+
+def _line(line: int) -> str:
+    return f" at line {line}" if line else ""

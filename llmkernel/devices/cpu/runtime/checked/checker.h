@@ -1,0 +1,26 @@
+// Checked mode: what the scheduler tells it, and what instrumented code asks of it.
+#pragma once
+
+#include "../job.h"
+#include "../scheduler.h"
+
+namespace cpu_device {
+
+// Which line of the source each byte of the module's code belongs to; 0 for headers.
+void read_line_table(JobReader& job);
+// Where the module lies, and a function of it that gives an address in its thread-local memory.
+void begin_checking(void* module_base, void* (*anchor)());
+// Whether the module that runs is instrumented.
+bool is_checking();
+
+// What happens in a launch, in the order in which it happens.
+void check_launch(const Launch& launch);
+void check_worker(const Launch& launch);
+void check_block(u64 block);
+void check_barrier();
+void check_warp_barrier(u32 warp, u32 lanes);
+void check_launch_end();
+// The calling thread stops for now: what it has just stored is in memory.
+void check_pause();
+
+}  // namespace cpu_device
