@@ -1,12 +1,13 @@
 """Trivial controls: a check that cannot fail is no check.
 
 Zeros, a constant, a copy of an input and the result of another draw are judged as a candidate would be. If one of them
-passes every draw, nobody can tell right from wrong here and the verdict is `inconclusive`.
+passes every draw, nobody can tell right from wrong here and the verdict is `inconclusive`. Each draw is looked at when it
+was run and then let go of; a control that has failed once is not asked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,30 +17,131 @@ from llmkernel.evaluation.tolerance import comparable, deviation, special_mismat
 from llmkernel.problem.arrays import HostArray
 
 
-def passing_control(draws: Sequence[Draw]) -> str | None:
-    """Return a sentence about the first control that passes every draw, or None."""
-    usable = [d for d in draws if d.expected.targets and any(t.at_dtype.size for t in d.expected.targets)]
-    if not usable:
-        return "Every draw is empty: there is nothing to compare."
-    if _passes(usable, lambda d, i: np.zeros_like(d.expected.targets[i].at_dtype)):
-        return "Zeros would pass: the reference gives zeros for every draw."
-    if _passes(usable, _constant(usable)):
-        return "A constant would pass: the reference hardly depends on its inputs."
-    if len(usable) > 1 and _passes(usable[1:], _of_other_draw(usable)):
-        return "The result of another draw would pass: the reference hardly depends on its inputs."
-    copied = _copied_input(usable)
-    if copied is not None:
-        return f"A copy of `{copied}` would pass, although the reference is not the identity."
-    return None
+@dataclass
+class _Mean:
+    """The mean of one result over all draws."""
+
+    total: complex = 0.0
+    count: int = 0
+    true_count: int = 0
+    size: int = 0
+
+    def add(self, value: HostArray) -> None:
+        self.size += value.size
+        if value.dtype == np.bool_:
+            self.true_count += int(np.count_nonzero(value))
+            return
+        finite = _finite(value)
+        with np.errstate(all="ignore"):
+            self.total += complex(finite.sum())
+        self.count += finite.size
+
+    def like(self, value: HostArray) -> HostArray:
+        if value.dtype == np.bool_:
+            return np.full_like(value, self.true_count * 2 > self.size)
+        mean = self.total / self.count if self.count else 0.0
+        with np.errstate(all="ignore"):
+            return np.full(value.shape, mean if np.iscomplexobj(value) else mean.real).astype(value.dtype)
 
 
-def _passes(draws: Sequence[Draw], control: Callable[[Draw, int], HostArray | None]) -> bool:
-    for draw in draws:
-        for i, target in enumerate(draw.expected.targets):
-            value = control(draw, i)
-            if value is None or not _accepts(target, value):
-                return False
-    return True
+@dataclass(eq=False)
+class _Partner:
+    """A draw that waits to be compared with another one of its shapes."""
+
+    family: str
+    targets: list[Target]
+
+
+class TrivialControls:
+    """Looks at every draw in turn."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._zeros_pass = self._constant_passes = self._other_passes = True
+        self._copies: dict[int, bool] | None = None
+        self._names: list[str] = []
+        self._means: dict[int, _Mean] = {}
+        self._singles: list[tuple[int, Target]] = []
+        self._partners: dict[tuple[tuple[int, ...], ...], list[_Partner]] = {}
+        self._alone: list[_Partner] = []
+
+    def see(self, draw: Draw) -> None:
+        """Try every control that has not failed yet on one draw."""
+        targets = draw.expected.targets
+        if not any(t.at_dtype.size for t in targets):
+            return
+        self._count += 1
+        if self._zeros_pass:
+            self._zeros_pass = all(_accepts(t, np.zeros_like(t.at_dtype)) for t in targets)
+        if self._constant_passes:
+            self._try_constant(targets)
+        if self._other_passes:
+            self._try_other(draw.workload.family, targets)
+        self._try_copies(draw)
+
+    def passing(self) -> str | None:
+        """Return a sentence about the first control that passed every draw, or None."""
+        if not self._count:
+            return "Every draw is empty: there is nothing to compare."
+        if self._zeros_pass:
+            return "Zeros would pass: the reference gives zeros for every draw."
+        if self._constant_passes and all(
+            _accepts(t, self._means[i].like(t.at_dtype)) for i, t in self._singles
+        ):
+            return "A constant would pass: the reference hardly depends on its inputs."
+        if self._other_passes and self._count > 1 and not self._alone:
+            return "The result of another draw would pass: the reference hardly depends on its inputs."
+        # A copy that is right everywhere is the identity.
+        copied = next((k for k, is_identity in (self._copies or {}).items() if not is_identity), None)
+        if copied is not None:
+            return (
+                f"A copy of `{self._names[copied]}` would pass, although the reference is not the identity."
+            )
+        return None
+
+    def _try_constant(self, targets: list[Target]) -> None:
+        """Fill a result with its mean; a result of one element, at the end, with the mean over all draws."""
+        for i, target in enumerate(targets):
+            value = target.at_dtype
+            self._means.setdefault(i, _Mean()).add(value)
+            if value.size == 1:
+                self._singles.append((i, target))
+            elif not _accepts(target, _filled(value)):
+                self._constant_passes = False
+                self._singles = []
+                return
+
+    def _try_other(self, family: str, targets: list[Target]) -> None:
+        """Judge the result of a draw of another family; the first draw is only there to be compared with."""
+        mine = _Partner(family, targets)
+        seen = self._partners.setdefault(tuple(t.at_dtype.shape for t in targets), [])
+        other = next((p for p in seen if p.family != family), None)
+        pairs = [(mine, other)] if other is not None and self._count > 1 else []
+        pairs += [(p, mine) for p in seen if p in self._alone and p.family != family]
+        for judged, source in pairs:
+            if not all(_accepts(t, s.at_dtype) for t, s in zip(judged.targets, source.targets, strict=True)):
+                self._other_passes = False
+                self._partners, self._alone = {}, []
+                return
+        self._alone = [p for p in self._alone if all(p is not judged for judged, _ in pairs)]
+        if other is None:
+            seen.append(mine)
+            if self._count > 1:
+                self._alone.append(mine)
+
+    def _try_copies(self, draw: Draw) -> None:
+        inputs = draw.expected.inputs
+        if self._copies is None:
+            self._copies = dict.fromkeys(range(len(inputs)), True)
+            self._names = [s.name for s in draw.expected.problem.signature.inputs]
+        for k in list(self._copies):
+            for target in draw.expected.targets:
+                value = inputs[k]
+                if not isinstance(value, np.ndarray) or not _accepts(target, value):
+                    del self._copies[k]
+                    break
+                is_same = np.array_equal(value, target.at_dtype, equal_nan=not target.is_exact)
+                self._copies[k] = self._copies[k] and bool(is_same)
 
 
 def _accepts(target: Target, value: HostArray) -> bool:
@@ -53,74 +155,13 @@ def _accepts(target: Target, value: HostArray) -> bool:
     return deviation(value, target.oracle, mask, target.allowed).bad_count == 0
 
 
-def _constant(draws: Sequence[Draw]) -> Callable[[Draw, int], HostArray]:
-    """Return the control that fills a result with its mean; a result of one element, with the mean over all draws."""
-
-    def control(draw: Draw, i: int) -> HostArray:
-        value = draw.expected.targets[i].at_dtype
-        if value.size != 1:
-            return _mean(value)
-        all_values = [d.expected.targets[i].at_dtype.reshape(-1) for d in draws]
-        return _mean(np.concatenate(all_values))[:1].reshape(value.shape)
-
-    return control
+def _finite(value: HostArray) -> HostArray:
+    wide = value.astype(np.complex128 if np.iscomplexobj(value) else np.float64)
+    return np.asarray(wide[np.isfinite(wide)])
 
 
-def _mean(value: HostArray) -> HostArray:
-    if not value.size:
-        return value
-    if value.dtype == np.bool_:
-        return np.full_like(value, bool(np.count_nonzero(value) * 2 > value.size))
-    with np.errstate(all="ignore"):
-        finite = value[np.isfinite(value.astype(np.complex128 if np.iscomplexobj(value) else np.float64))]
-        centre = (
-            finite.astype(np.float64 if not np.iscomplexobj(finite) else np.complex128).mean()
-            if finite.size
-            else 0
-        )
-        return np.full(value.shape, centre).astype(value.dtype)
-
-
-def _of_other_draw(draws: Sequence[Draw]) -> Callable[[Draw, int], HostArray | None]:
-    def control(draw: Draw, i: int) -> HostArray | None:
-        shape = draw.expected.targets[i].at_dtype.shape
-        for other in draws:
-            if other is not draw and other.workload.family != draw.workload.family:
-                value = other.expected.targets[i].at_dtype
-                if value.shape == shape:
-                    return value
-        return None
-
-    return control
-
-
-def _copied_input(draws: Sequence[Draw]) -> str | None:
-    """Return the input whose copy would pass everywhere although some draw's result differs from it."""
-    names = [s.name for s in draws[0].expected.problem.signature.inputs]
-    for k, name in enumerate(names):
-        copies = _passes(draws, lambda d, i, k=k: _as_result(d, i, k))  # type: ignore[misc]
-        identity = all(
-            _as_result(d, i, k) is not None
-            and np.array_equal(_as_result(d, i, k), t.at_dtype, equal_nan=_is_float(t))  # type: ignore[arg-type]
-            for d in draws
-            for i, t in enumerate(d.expected.targets)
-        )
-        if copies and not identity:
-            return name
-    return None
-
-
-def _is_float(target: Target) -> bool:
-    return not target.is_exact
-
-
-def _as_result(draw: Draw, i: int, k: int) -> HostArray | None:
-    value = draw.expected.inputs[k]
-    target = draw.expected.targets[i]
-    if (
-        not isinstance(value, np.ndarray)
-        or value.shape != target.at_dtype.shape
-        or value.dtype != target.at_dtype.dtype
-    ):
-        return None
-    return value
+def _filled(value: HostArray) -> HostArray:
+    """Return an array that holds the mean of `value` everywhere."""
+    mean = _Mean()
+    mean.add(value)
+    return mean.like(value)

@@ -95,8 +95,12 @@ class Draw:
         self.expected.targets = []
         self.slots = []
         self.orders = dict.fromkeys(self.orders, DrawResult())
+        self.payloads = {}
+        self._conditions = {}
         if self.result is not None:
             self.result.results = []
+            self.result.finals = {}
+            self.result.others = {}
 
     def condition(self, number: int) -> Floats | None:
         """Return how much each row of target `number` moves when the inputs are rounded, (rows, 1); computed once.

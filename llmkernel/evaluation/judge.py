@@ -18,7 +18,7 @@ from llmkernel.errors import (
 )
 from llmkernel.evaluation.binding import match_slots, prepare, shape_arguments, takes_strides
 from llmkernel.evaluation.checks import DRAW_CHECKS
-from llmkernel.evaluation.controls import passing_control
+from llmkernel.evaluation.controls import TrivialControls
 from llmkernel.evaluation.draw import Draw, Finding
 from llmkernel.evaluation.expected import expect
 from llmkernel.evaluation.judge_text import binding_finding, one_message, short
@@ -81,6 +81,7 @@ class Judge(Trial):
         self.dropped: list[str] = []
         self.has_oracle: bool | None = None
         self._lengths: ReductionLengths | None = None
+        self._controls = TrivialControls()
 
     # ---- stages ---------------------------------------------------------------------------------------------
 
@@ -124,9 +125,10 @@ class Judge(Trial):
             self._run(draw, repeats=repeats)
             self.draws.append(draw)
             self.inspect_draw(draw, limits)
-            if _size(draw) > LARGE_ELEMENTS and self.problem.sizes:
-                # Only figures are kept of a large draw: memory stays a bounded multiple of one draw's.
-                draw.release()
+            if _size(draw) <= LARGE_ELEMENTS or not self.problem.sizes:
+                self._controls.see(draw)
+            # Only figures are kept: memory stays a bounded multiple of one draw's.
+            draw.release()
 
     def note_occupancy(self) -> None:
         """Add to the compiled kernels' resources the occupancy that the user's own sizes give them."""
@@ -168,7 +170,7 @@ class Judge(Trial):
                 self.add(CheckResult(check.name, "warning", note))
             else:
                 self.done(check.name, f"{check.covers}, over {len(self.draws)} draws")
-        control = passing_control([d for d in self.draws if d.expected.inputs])
+        control = self._controls.passing()
         if control is not None:
             raise Verdict(Finding("inconclusive", control), "trivial controls")
         self.done(
