@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from llmkernel.display import figures
 from llmkernel.display.clean import cap, clean
+from llmkernel.display.interrupts import uninterrupted
 from llmkernel.display.markdown import escape_markdown
 from llmkernel.display.safe_markdown import safe_markdown
 from llmkernel.display.surface import Surface, TerminalSurface, choose_surface
@@ -139,7 +140,8 @@ class AnswerOutput:
             self.finish()
             return
         is_interrupt = isinstance(error, KeyboardInterrupt)
-        self.finish("interrupted" if is_interrupt else f"it ended with {type(error).__name__}")
+        with uninterrupted():
+            self.finish("interrupted" if is_interrupt else f"it ended with {type(error).__name__}")
         if is_interrupt:
             told = "KeyboardInterrupt: the question was stopped; what had arrived is not part of the conversation."
             vars(error)["_render_traceback_"] = lambda: [told]

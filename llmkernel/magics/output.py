@@ -78,8 +78,11 @@ class CellOutput:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        from llmkernel.display.interrupts import uninterrupted
+
         # On an error, and on an interrupt too, what was found so far stays on the screen.
-        self._live.__exit__(kind, error, trace)
+        with uninterrupted():
+            self._live.__exit__(kind, error, trace)
         if isinstance(error, KeyboardInterrupt):
             # Where exactly it struck, in whose frames, tells nobody anything.
             told = f"KeyboardInterrupt: the cell was stopped; {self._name} is as it was before."

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import queue
 import re
+import socket
+import threading
+import time
 import urllib.request
 from urllib.parse import urlsplit
 
@@ -13,6 +17,7 @@ _PROXY_REFUSAL = re.compile(r"\b40[37]\b|proxy authentication", re.IGNORECASE)
 _UNKNOWN_HOST = re.compile(
     r"name or service not known|nodename nor servname|getaddrinfo|name resolution", re.IGNORECASE
 )
+_SLICE_S = 0.1
 
 
 def host_of(url: str) -> str:
@@ -28,6 +33,55 @@ def host_of(url: str) -> str:
 def is_local(url: str) -> bool:
     """Return whether `url` is on this machine."""
     return host_of(url).rpartition(":")[0] in _LOCAL or host_of(url) in _LOCAL
+
+
+def resolve(url: str, timeout_s: float) -> None:
+    """Look up the host that a request to `url` connects to; the transport's own look-up then has its answer.
+
+    The system's resolver cannot be interrupted, and may take half a minute where there is no network: it is asked in
+    a thread of its own, and waited for in slices.
+
+    Raises
+    ------
+    OSError
+        There is no such host, or the resolver did not answer in time.
+    """
+    if not url.lower().startswith(("http://", "https://")):  # the transport says what is wrong with it
+        return
+    proxies = urllib.request.getproxies()
+    address = proxies.get(url.partition("://")[0].lower()) or proxies.get("all") or ""
+    if not address or urllib.request.proxy_bypass(host_of(url)):
+        address = url
+    try:
+        host = urlsplit(address if "://" in address else f"http://{address}").hostname
+    except ValueError:
+        return
+    if not host or host in _LOCAL:
+        return
+    answers: queue.Queue[OSError | None] = queue.Queue()
+
+    def look_up() -> None:
+        try:
+            socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except OSError as error:
+            answers.put(error)
+        except UnicodeError:  # no host name at all
+            answers.put(None)
+        else:
+            answers.put(None)
+
+    threading.Thread(target=look_up, name="llmkernel-resolver", daemon=True).start()
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            failure = answers.get(timeout=_SLICE_S)
+        except queue.Empty:
+            if time.monotonic() < end:
+                continue
+            failure = OSError(f"name resolution of {host} took longer than {timeout_s:g} s")
+        if failure is not None:
+            raise failure
+        return
 
 
 def is_permanent(cause: str) -> bool:

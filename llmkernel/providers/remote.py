@@ -156,6 +156,7 @@ class RemoteProvider(Provider):
         if problem := network.unusable_proxy():
             raise proxy_error(call, *problem)
         try:
+            network.resolve(self.base_url(), self.settings.connect_timeout_s)
             with closing(self._events(request, key, call)) as events:  # type: ignore[type-var]
                 yield from events
             return
