@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from ipython_pygments_lexers import IPython3Lexer
+from pygments.lexers import CudaLexer
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
@@ -37,6 +40,22 @@ myst_enable_extensions = ["attrs_inline"]
 copybutton_exclude = ".linenos, .gp, .go"
 
 
+class CellLexer(IPython3Lexer):
+    """IPython, and CUDA C++ below a line that begins with ``%%cuda``."""
+
+    name = "IPython with CUDA"
+
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
+        """Yield place, kind and text of each token."""
+        if not text.startswith("%%cuda "):
+            yield from super().get_tokens_unprocessed(text)
+            return
+        first, newline, body = text.partition("\n")
+        yield from super().get_tokens_unprocessed(first + newline)
+        for place, kind, value in CudaLexer().get_tokens_unprocessed(body):
+            yield len(first + newline) + place, kind, value
+
+
 class PairedPictures(SphinxTransform):
     """Show ``name-dark.png`` in place of ``name.png`` where the reader's theme is dark, and there is one."""
 
@@ -59,4 +78,6 @@ class PairedPictures(SphinxTransform):
 
 def setup(app: Sphinx) -> None:
     """Register what this site adds to Sphinx."""
+    for name in ("ipython", "ipython3"):
+        app.add_lexer(name, CellLexer)
     app.add_transform(PairedPictures)
