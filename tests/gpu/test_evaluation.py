@@ -149,3 +149,14 @@ def test_the_librarys_kernel_passes_against_torchs_own_operator(name):
     kernel = synthesize(reference, name.replace("_", " "), inputs=inputs, name=name, provider="library")
     assert kernel.report.outcome == "passed"
     torch.testing.assert_close(kernel(*inputs), reference(*inputs), rtol=2e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["fence_without_counter", "first_block_adds", "softmax_shared_reused"])
+def test_a_race_that_ends_well_is_seen(name):
+    from llmkernel.cli import gallery
+
+    cases, problems = gallery.load_gallery(gallery.default_directory(), "cuda", name)
+    if cases[0].tools and find_sanitizer() is None:
+        pytest.skip("compute-sanitizer is not installed")
+    result = gallery.judge_case(cases[0], problems, "cuda")
+    assert result.is_right, result.headline
