@@ -10,6 +10,8 @@ from llmkernel.errors import ReplyError
 _FENCE = re.compile(
     r"^(?P<prefix>[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}|~{3,})(?P<info>.*)$"
 )
+# Nobody nests fences so deep; what does is text.
+_MAX_DEPTH = 16
 _KERNEL = re.compile(r"\b__global__\b")
 _DECLARATION = re.compile(r"\b__global__\s")
 _HEADER = re.compile(r"^[ \t]*//!", re.MULTILINE)
@@ -88,8 +90,10 @@ class _Open:
     tag: str
     line: int
     lines: list[str] = field(default_factory=list)
+    has_kernel: bool = False
 
     def add(self, line: str) -> None:
+        self.has_kernel = self.has_kernel or bool(_KERNEL.search(line))
         if self.is_quoted:
             line = re.sub(r"^[ \t]*(?:>[ \t]?)+", "", line, count=1)
         else:
@@ -142,7 +146,7 @@ def _lines(text: str) -> list[str]:
 def _choose(blocks: tuple[Block, ...], found: list[int]) -> Extracted:
     distinct = {re.sub(r"\s+", " ", blocks[i].text).strip() for i in found}
     if len(distinct) > 1:
-        places = ", ".join(f"line {blocks[i].line}" for i in found)
+        places = ", ".join(f"line {blocks[i].line}" for i in found[:8]) + (" …" if len(found) > 8 else "")
         raise ReplyError(
             f"The reply holds {len(distinct)} different candidates.",
             rule=_RULE,
@@ -180,9 +184,12 @@ def _blocks(lines: list[str]) -> list[Block]:
                 finished.append(stack.pop().block(is_closed=False))
             finished.append(stack.pop().block(is_closed=True))
             continue
-        if stack and info and any(_KERNEL.search(line) for line in stack[-1].lines):
+        if stack and info and stack[-1].has_kernel:
             # Source holds no fences: the block before this one was not closed.
             finished.append(stack.pop().block(is_closed=False))
+        if len(stack) == _MAX_DEPTH:
+            stack[-1].add(line)
+            continue
         prefix = match["prefix"]
         words = re.findall(r"[\w+#-]+", info)
         tag = words[0].lower() if words else ""

@@ -29,7 +29,7 @@ def damaged(draw: st.DrawFn, texts: st.SearchStrategy[str], pieces: st.SearchStr
 
 
 @pytest.mark.parametrize("target", TEXTS, ids=lambda t: t.name)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_only_its_own_error_comes_out(target: Target, data: st.DataObject) -> None:
     error = target(data.draw(hostile(target)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 STEPS = (
-    "honest, in full",
+    "honest",
     "worker killed",
     "hang",
     "interrupted",
