@@ -17,7 +17,9 @@ from .traces import snapshot
 
 ATTEMPTS = Path(__file__).with_name("attempts.py")
 pytestmark = pytest.mark.skipif(
-    bool(landlock.why_unsupported()) or landlock.version() < landlock.WITH_SIGNALS or not seccomp.is_available(),
+    bool(landlock.why_unsupported())
+    or landlock.version() < landlock.WITH_SIGNALS
+    or not seccomp.is_available(),
     reason="this kernel has not all of the sandbox",
 )
 
