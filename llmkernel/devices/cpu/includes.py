@@ -34,7 +34,7 @@ def refuse_foreign_includes(source: str) -> None:
     # A backslash at the end of a line joins it with the next: look at what the compiler will see.
     text = blank_comments(source, keeps_strings=True)
     joined, places = _join_lines(text)
-    diagnostics = {}
+    diagnostics: dict[int, Diagnostic] = {}
     found = [(m.group(), line_of(text, places[m.start()])) for m in _DIRECTIVE.finditer(joined)]
     # Twice, by two readers: what hides a line from one, such as a quote in an unused macro, does not from the other.
     found += [(token.text, token.line) for token in tokenize(source) if token.kind == "directive"]
