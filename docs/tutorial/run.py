@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import nbformat
 from nbformat import NotebookNode
@@ -36,14 +35,11 @@ def run(name: str) -> NotebookNode:
     """Return a notebook of the tutorial, executed in a folder of its own."""
     notebook = nbformat.read(HERE / name, as_version=4)
     replies = HERE / name.replace(".ipynb", ".replies.json")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        _served(replies) as address,
-        patch.dict(os.environ, _environment(Path(folder), address), clear=True),
-    ):
+    with tempfile.TemporaryDirectory() as folder, _served(replies) as address:
         work = Path(folder) / "tutorial"
         work.mkdir()
-        execute_notebook(notebook, work, ["--LLMKernel.device=cpu"])
+        env = _environment(Path(folder), address)
+        execute_notebook(notebook, work, ["--LLMKernel.device=cpu"], env)
         _forget_folder(notebook, Path(folder))
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,9 @@ def _failed_cell(notebook: Any) -> str:
     return "unknown"
 
 
-def execute_notebook(notebook: Any, folder: Path, options: list[str]) -> None:
+def execute_notebook(
+    notebook: Any, folder: Path, options: list[str], env: Mapping[str, str] | None = None
+) -> None:
     """Run all cells of a notebook in a new LLM-CUDA kernel, whether or not Jupyter knows it.
 
     Parameters
@@ -133,6 +136,8 @@ def execute_notebook(notebook: Any, folder: Path, options: list[str]) -> None:
         Working directory of the kernel.
     options : list of str
         Appended to the kernel's command line.
+    env : mapping, optional
+        All variables of the kernel; default: those of this process.
     """
     import zmq
     from jupyter_client.kernelspec import KernelSpec
@@ -151,7 +156,7 @@ def execute_notebook(notebook: Any, folder: Path, options: list[str]) -> None:
         notebook, km=manager, timeout=CELL_SECONDS, resources={"metadata": {"path": str(folder)}}
     )
     try:
-        client.execute()
+        client.execute(**({} if env is None else {"env": dict(env)}))
     finally:
         # nbclient leaves a manager that it was given running.
         run_sync(manager.shutdown_kernel)(now=True)
