@@ -72,7 +72,14 @@ The body is taken as it was typed, so the lines in messages are those of the cel
 run the cell again: it is judged again. A candidate that a provider wrote can be edited the same way, in a `%%cuda`
 cell or as `kernels/NAME/kernel.cu`; the next run of the cell that asked for it verifies what was edited.
 
+Without `--from` the kernel is [unverified](../guide/kernels.md#without-a-reference); `--shapes`, `--tolerance` and `--baseline`
+need a reference.
+
 [`%%cuda_from`](cuda_from.md) says more about REFERENCE and inputs.
+"""
+
+_KERNELS_MORE = """
+[Looking after kernels](../guide/kernels.md) shows them at work.
 """
 
 _ASK_MORE = """
@@ -143,7 +150,7 @@ def _cell(text: str | None) -> str:
 PAGES = {
     "configuration.md": configuration_page,
     "cuda_from.md": lambda: magic_page(CudaFromMagics.cuda_from, CUDA_FROM_ARGUMENTS, _CUDA_FROM_MORE),
-    "kernels.md": lambda: magic_page(KernelsMagics.kernels, KERNELS_ARGUMENTS, prefix="%"),
+    "kernels.md": lambda: magic_page(KernelsMagics.kernels, KERNELS_ARGUMENTS, _KERNELS_MORE, "%"),
     "ask.md": lambda: magic_page(AskMagics.ask, ASK_ARGUMENTS, _ASK_MORE, prefix="%"),
     "llm_usage.md": lambda: magic_page(UsageMagics.llm_usage, USAGE_ARGUMENTS, prefix="%"),
     "cuda.md": lambda: magic_page(CudaMagics.cuda, CUDA_ARGUMENTS, _CUDA_MORE),

@@ -46,7 +46,7 @@ KERNELS_ARGUMENTS = (
         default="list",
         help="""list: all kernels, or NAME; show: report and source; history: the versions of NAME; diff: what
         differs between two kernels, or between NAME and the version before it; rollback: put version N back;
-        edit: open a %%%%cuda cell below with the source; explain: ask the provider; profile: what limits it;
+        edit: open a cell below with the source; explain: ask the provider; profile: what limits it;
         compare: time two kernels in turn on the same inputs; export: write the .cu file elsewhere.""",
     ),
     argument(
