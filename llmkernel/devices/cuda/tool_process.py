@@ -7,12 +7,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from llmkernel.devices.base import Bytes
 from llmkernel.devices.plan import LaunchPlan, plan_from_dict
+from llmkernel.sandbox.environment import needed_only, with_package
 
 MAX_LOG_BYTES = 1 << 20
 
@@ -42,7 +42,7 @@ def run_command(
     timeout : float
         Seconds.
     environment : mapping, optional
-        Variables on top of this process's.
+        Variables on top of what a process that runs untrusted code is given.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def run_command(
     problem : str
         Why there is none; empty when the tool ended by itself.
     """
-    # The package may be imported from a source tree that only this process knows of.
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **(environment or {})}
+    # The tool runs a candidate: it is given no key of the notebook's.
+    variables = {**with_package(needed_only()), **(environment or {})}
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
