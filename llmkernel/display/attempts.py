@@ -5,8 +5,10 @@ from __future__ import annotations
 from llmkernel.display import figures, view
 from llmkernel.display.clean import cap, one_line
 from llmkernel.display.diff import diff_html, diff_summary
+from llmkernel.display.error_map import map_figure
 from llmkernel.display.markup import Markup, tag
 from llmkernel.display.page import TRANSCRIPT_FILE, Page, tokens_text
+from llmkernel.evaluation.report import Report
 from llmkernel.synthesis.events import Attempt
 
 MAX_ATTEMPTS = 12
@@ -56,10 +58,17 @@ def attempt_part(attempt: Attempt, previous: str | None) -> Markup:
         tag("summary", title),
         headline,
         tag("p", meta, cls="meta") if meta else None,
+        picture_of(attempt.report) if attempt.report else None,
         _source(attempt, previous),
         _folded("What it was told", feedback),
         _folded("Prompt", cap(attempt.prompt, MAX_PROMPT, TRANSCRIPT_FILE)),
     )
+
+
+def picture_of(report: Report) -> Markup | None:
+    """Return where the result that failed is wrong."""
+    pictures = (map_figure(c.evidence) for c in report.checks if c.status == "failed")
+    return next((p for p in pictures if p is not None), None)
 
 
 def _source(attempt: Attempt, previous: str | None) -> Markup | None:

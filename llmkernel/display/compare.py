@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from llmkernel.display.clean import cap, clean
+from llmkernel.display.clean import cap
 from llmkernel.display.diff import diff_summary
 from llmkernel.display.markup import Markup, join, tag
+from llmkernel.display.source import highlight_lines
 
 MAX_LINES = 1500
 MAX_ROWS = 400
@@ -24,19 +25,22 @@ def compare_html(old: str, new: str, old_title: str, new_title: str) -> Markup:
 
     Long runs of equal lines are left out and counted.
     """
-    rows = list(_rows(_lines(old), _lines(new)))
-    body = [_gap(row) if isinstance(row, int) else _row(*row) for row in rows[:MAX_ROWS]]
+    before, after = _lines(old), _lines(new)
+    shown = highlight_lines("\n".join(before)), highlight_lines("\n".join(after))
+    rows = list(_rows(before, after))
+    body = [_gap(row) if isinstance(row, int) else _row(row, shown) for row in rows[:MAX_ROWS]]
     left = len(rows) - MAX_ROWS
     if left > 0:
         body.append(tag("tr", tag("td", f"… {left} more rows", colspan="4", cls="mut")))
     head = tag("tr", *(tag("th", title, scope="col", colspan="2") for title in (old_title, new_title)))
     label = f"{old_title} beside {new_title}: {diff_summary(old, new)}"
-    table = tag("table", tag("thead", head), tag("tbody", join(body)), cls="cmp", aria_label=label)
+    widths = tag("colgroup", tag("col", cls="no"), tag("col"), tag("col", cls="no"), tag("col"))
+    table = tag("table", widths, tag("thead", head), tag("tbody", join(body)), cls="cmp", aria_label=label)
     return tag("div", table, cls="wrap", tabindex="0", role="region", aria_label=label)
 
 
 def _lines(source: str) -> list[str]:
-    return [line[:_LINE] for line in cap(source, 60_000).splitlines()[:MAX_LINES]]
+    return [line[:_LINE].expandtabs(4) for line in cap(source, 60_000).splitlines()[:MAX_LINES]] or [""]
 
 
 def _rows(old: list[str], new: list[str]) -> Iterator[Row | int]:
@@ -61,16 +65,16 @@ def _gap(count: int) -> Markup:
     return tag("tr", tag("td", f"… {count} equal lines", colspan="4", cls="mut"))
 
 
-def _row(left: Side, right: Side) -> Markup:
+def _row(row: Row, shown: tuple[list[Markup], list[Markup]]) -> Markup:
+    left, right = row
     is_equal = left is not None and right is not None and left[1] == right[1]
     cells: list[Markup] = []
-    for side, mark, cls in ((left, "−", "del"), (right, "+", "add")):
+    for side, lines, mark, cls in ((left, shown[0], "−", "del"), (right, shown[1], "+", "add")):
         if side is None:
             cells += [tag("td"), tag("td")]
             continue
-        number, text = side
-        shown = clean(text).expandtabs(4)
+        number = side[0]
         cells.append(tag("td", number, cls="num mut"))
-        code = tag("code", "  " if is_equal else f"{mark} ", shown)
+        code = tag("code", "  " if is_equal else f"{mark} ", lines[number - 1])
         cells.append(tag("td", code, cls=None if is_equal else cls))
     return tag("tr", *cells)

@@ -11,6 +11,7 @@ from typing import Any
 from llmkernel.display import figures, view
 from llmkernel.display.attempts import attempts_section
 from llmkernel.display.clean import cap, one_line
+from llmkernel.display.error_map import map_figure
 from llmkernel.display.html_timing import timing_section
 from llmkernel.display.markup import Markup, join, prose, tag
 from llmkernel.display.page import RECORD_FILE, SOURCE_FILE, Page, byline, key_figures, provenance
@@ -190,7 +191,8 @@ def check_row(check: CheckResult, *, has_evidence: bool) -> Markup:
     if not has_evidence:
         return row
     evidence = facts(view.evidence_items(check.evidence), "ev")
-    return join([row, tag("tr", tag("td", evidence, colspan=3), cls="more")])
+    picture = map_figure(check.evidence)
+    return join([row, tag("tr", tag("td", evidence, picture, colspan=3), cls="more")])
 
 
 def not_checked_section(page: Page) -> Markup:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from llmkernel.display import figures, timing_rows
 from llmkernel.display.markup import Markup, join, tag
+from llmkernel.display.roofline import roofline_figure
 from llmkernel.evaluation.report import Measurement, Timing
 
 MAX_ROWS = 24
@@ -20,6 +21,7 @@ def timing_section(timing: Timing) -> Markup:
             tag("p", timing_rows.timing_sentence(timing), cls="claim"),
             _bars(timing_rows.timing_rows(timing), word),
             tag("p", timing_rows.timing_caption(timing, has_whiskers=True), cls="meta"),
+            roofline_figure(timing),
         ]
     )
 

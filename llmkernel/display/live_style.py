@@ -32,8 +32,11 @@ background-color:var(--bg);color:var(--fg);font-size:13px}
 @ .cmp{table-layout:fixed;min-width:620px}
 @ .cmp th{font-weight:600;color:var(--fg);padding-bottom:4px}
 @ .cmp td{border:0;padding:0 6px 0 0;vertical-align:top}
-@ .cmp td.num{width:3em;padding-right:10px;font-size:12px;user-select:none;-webkit-user-select:none}
-@ .cmp td.del{background:var(--badbg)}@ .cmp td.add{background:var(--goodbg)}
+@ .cmp col.no{width:3.4em}
+@ .cmp td.num{padding-right:10px;font-size:12px;user-select:none;-webkit-user-select:none}
+@ .cmp td.del{background:var(--badbg);color:var(--fg)}@ .cmp td.add{background:var(--goodbg);color:var(--fg)}
+@ .choose .wrap{max-height:360px;overflow:auto;border:1px solid var(--line);border-radius:4px}
+@ .cmp thead th{position:sticky;top:0;background:var(--soft);padding:5px 10px}
 """
 
 

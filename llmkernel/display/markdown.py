@@ -9,8 +9,10 @@ from typing import Any
 from llmkernel.display import timing_rows, view
 from llmkernel.display.attempts import attempt_verdict
 from llmkernel.display.clean import cap, one_line
+from llmkernel.display.error_map import map_lines, map_sentence, read_error_map
 from llmkernel.display.page import RECORD_FILE, SOURCE_FILE, Page, byline, key_figures, provenance
-from llmkernel.evaluation.report import Report
+from llmkernel.display.roofline import roofline_words
+from llmkernel.evaluation.report import CheckResult, Report
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#~$!{}])")
 MAX_SOURCE = 40_000
@@ -107,6 +109,7 @@ def _timing(report: Report) -> list[str]:
         escape_markdown(timing_rows.timing_sentence(timing)),
         grid,
         escape_markdown(timing_rows.timing_caption(timing)),
+        escape_markdown(roofline_words(timing)),
     ]
 
 
@@ -125,7 +128,20 @@ def _checks(report: Report) -> list[str]:
             )
         rows.append([escape_markdown(check.name, 80), f"{symbol} {word}", covered])
     more = f"{len(checks) - view.MAX_CHECKS} more in {RECORD_FILE}." if len(checks) > view.MAX_CHECKS else ""
-    return ["#### What was checked", table(["Check", "Result", "What was covered"], rows), more]
+    grid = table(["Check", "Result", "What was covered"], rows)
+    return ["#### What was checked", grid, more, *_maps(checks)]
+
+
+def _maps(checks: Sequence[CheckResult]) -> list[str]:
+    """Return where results are wrong, as pictures of characters."""
+    parts = []
+    for place, check in enumerate(checks):
+        picture = read_error_map(check.evidence) if view.shows_evidence(check, place) else None
+        if picture is not None:
+            parts.append(escape_markdown(map_sentence(picture)) + ".")
+            drawn = "\n".join(map_lines(picture))
+            parts += [code_block(drawn, "text")] if drawn else []
+    return parts
 
 
 def _not_checked(report: Report) -> list[str]:

@@ -119,6 +119,10 @@ text-align:right;color:var(--mut);opacity:.75;user-select:none;-webkit-user-sele
 @ .chips{list-style:none;display:flex;flex-wrap:wrap;gap:2px 16px;font-size:13px}
 @ .tail{margin-top:12px;max-height:none}
 @ .done{list-style:none;font-size:13px;margin-bottom:8px}
+@ svg{display:block;max-width:100%;height:auto}
+@ .emap{margin:6px 0 8px;color:var(--bad)}@ .emap svg{margin-bottom:6px;border:1px solid var(--line)}
+@ .emap strong{color:var(--fg);font-weight:600}
+@ .roof{margin-top:12px;color:var(--fg)}@ .roof .mine{fill:var(--bar)}@ .roof text{font-family:inherit}
 @ .flat{padding-top:4px}@ .flat details{border:0}
 @container (max-width:520px){@ .in,@ .head{padding-left:12px;padding-right:12px}@ .opt{display:none}
 @ th,@ td{padding-right:9px}@ .tm th:first-child{width:auto}@ td.ratio,@ .st.quiet{white-space:normal}

@@ -9,8 +9,10 @@ from typing import Any
 
 from llmkernel.display import timing_rows, view
 from llmkernel.display.clean import cap, display_width, one_line
+from llmkernel.display.error_map import map_lines, map_sentence, read_error_map
 from llmkernel.display.page import RECORD_FILE, Page, byline, provenance
-from llmkernel.evaluation.report import Report
+from llmkernel.display.roofline import roofline_words
+from llmkernel.evaluation.report import CheckResult, Report
 
 _COLOURS = {"good": "32", "bad": "31", "unsure": "33", "quiet": "2"}
 _BAR = 30
@@ -197,7 +199,8 @@ def _timing(report: Report, width: int) -> list[str]:
             cells.append(("┄" if row.kind == "limit" else "█") * length)
     lines = [timing_rows.timing_title(timing), *wrap(timing_rows.timing_sentence(timing), width, "  ")]
     lines += format_table(table, width=width, align_right=(1,), indent="  ").split("\n")
-    return lines + wrap(timing_rows.timing_caption(timing), width, "  ")
+    lines += wrap(timing_rows.timing_caption(timing), width, "  ")
+    return lines + wrap(roofline_words(timing), width, "  ")
 
 
 def _checks(report: Report, width: int, *, is_colour: bool) -> list[str]:
@@ -219,9 +222,20 @@ def _checks(report: Report, width: int, *, is_colour: bool) -> list[str]:
         ]
         if view.shows_evidence(check, place):
             lines += [" " * 4 + line for line in pairs(view.evidence_items(check.evidence), width - 4)]
+            lines += _map(check, width)
     if len(checks) > view.MAX_CHECKS:
         lines.append(f"  {len(checks) - view.MAX_CHECKS} more in {RECORD_FILE}")
     return lines
+
+
+def _map(check: CheckResult, width: int) -> list[str]:
+    """Return where a result is wrong as a picture of characters, where it fits."""
+    picture = read_error_map(check.evidence)
+    if picture is None:
+        return []
+    drawn = [f"{' ' * 6}{line}".rstrip() for line in map_lines(picture)]
+    told = wrap(map_sentence(picture), width, " " * 6)
+    return [*told, *drawn] if all(display_width(line) <= width for line in drawn) else told
 
 
 def _not_checked(report: Report, width: int) -> list[str]:

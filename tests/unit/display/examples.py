@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llmkernel.evaluation.report import CheckResult, Measurement, Report, Timing
 from llmkernel.providers.base import Reply, Usage
 from llmkernel.synthesis.events import Attempt
@@ -135,6 +137,10 @@ TIMING = Timing(
     workload="M = 8192, N = 8192, float32",
     device={"sm_clock_mhz": 1980, "temperature_c": 41, "copy_bandwidth_tb_s": 4.28},
 )
+ROOFLINE = replace(
+    TIMING,
+    device={"roofline": {"bandwidth_bytes_per_s": 4.28e12, "operations_per_s": {"float32": 5.1e13}}},
+)
 EMULATED = Timing(
     is_emulation=True,
     kernel=Measurement("this kernel", 12.4, 12.1, 13.0, 50),
@@ -187,6 +193,7 @@ EMULATION = report(
     timing=EMULATED,
     compile={"seconds": 1.9, "options": ["-O2"]},
 )
+ROOFED = report(timing=ROOFLINE)
 SUSPECTED = report(headline="Right on all draws; its time cannot be right.", timing=SUSPECT)
 WIDENED = report(
     tolerance={**TOLERANCE, "policy": "user", "reason": "The user set the relative tolerance to 0.01."}
@@ -212,6 +219,7 @@ WRONG_VALUE = report(
                     {"index": [1, 1022], "got": 0.0, "expected": 0.0004},
                 ],
                 "result": "y",
+                "map": {"shape": [127, 1023], "cells": ["0" * 63 + "2"] * 24},
             },
         ),
     ),
@@ -295,6 +303,7 @@ ATTEMPTS = (
 ALL = {
     "passed": PASSED,
     "emulation": EMULATION,
+    "roofline": ROOFED,
     "suspect": SUSPECTED,
     "widened": WIDENED,
     "wrong_value": WRONG_VALUE,
