@@ -23,6 +23,9 @@ _FAILURES = "unit/providers/test_failures.py"
 _STREAMS = "unit/providers/test_streams.py"
 _RULES = "unit/candidate/test_rules.py::test_what_is_refused"
 _NVRTC = "unit/cuda_device/test_nvrtc.py"
+_REDACTION = "unit/providers/test_redaction.py"
+_SECRETS = "unit/synthesis/test_secrets.py"
+_STOP = "kernel/test_interrupt.py"
 _UNSENT = "unit/synthesis/test_nothing_is_sent.py"
 
 CATALOGUE: dict[str, tuple[str, ...]] = {
@@ -192,11 +195,15 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     "C14 key in an error": (
         f"{_FAILURES}::test_an_echoed_key_never_shows",
         f"{_FAILURES}::test_the_traceback_shows_no_frame_of_an_sdk",
+        f"{_REDACTION}::test_errors_and_reports_are_shown_without_secrets",
         "notebooks/test_ask.py::test_a_refused_key_leaves_no_trace_of_it",
     ),
     "C15 key in a cell": (
         "unit/prompts/test_build.py::test_secrets_do_not_leave",
         "unit/magics/test_parsing.py::test_keys_are_not_repeated",
+        f"{_SECRETS}::test_it_is_neither_sent_nor_shown_nor_saved_and_the_record_is_found_again",
+        f"{_REDACTION}::test_a_known_value_in_pieces_goes",
+        f"{_REDACTION}::test_a_known_value_in_base64_goes_whatever_stands_beside_it",
         "notebooks/test_ask.py::test_a_cell_with_a_key_is_never_sent",
     ),
     "C16 network, proxy, authority": (
@@ -207,8 +214,15 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     ),
     "C17 cut stream": (f"{_FAILURES}::test_a_stream_that_ends_early_keeps_the_text",),
     "C19 interrupt": (
-        "kernel/test_interrupt.py::test_while_the_reply_streams",
-        "kernel/test_interrupt.py::test_while_an_endless_kernel_runs",
+        f"{_STOP}::test_while_a_magic_imports_what_it_needs",
+        f"{_STOP}::test_while_the_reference_runs",
+        f"{_STOP}::test_while_the_reply_streams",
+        f"{_STOP}::test_while_a_rate_limit_is_waited_for",
+        f"{_STOP}::test_while_a_candidate_is_compiled",
+        f"{_STOP}::test_while_an_endless_kernel_runs",
+        f"{_STOP}::test_a_second_press_does_not_leave_the_output_at_work",
+        "unit/providers/test_resolve.py::test_an_interrupt_arrives_while_it_is_waited_for",
+        "kernel/test_processes.py::test_nothing_is_left",
         "unit/cpu_device/test_faults.py::test_an_interrupt_leaves_no_process_behind",
     ),
     "C21 floods": (
