@@ -17,6 +17,7 @@ _KINDS = {
     ReportType.OUT_OF_BOUNDS: "out_of_bounds",
     ReportType.UNINITIALISED_READ: "uninitialised_read",
     ReportType.DATA_RACE: "data_race",
+    ReportType.BARRIER_WITHOUT_LANES: "invalid_synchronization",
 }
 
 
@@ -46,33 +47,41 @@ class FindingReader:
         if report.type not in _KINDS:
             return None
         kind = _KINDS[ReportType(report.type)]
-        place, details = self._place(report)
-        details |= {
+        details: dict[str, Any] = {
             "line": report.line,
             "thread": list(report.thread),
             "block": list(report.block),
-            "access": _access(report.kind),
         }
-        who = _who(report.thread, report.block)
-        where = _line(report.line)
-        if kind == "data_race":
-            details |= {
-                "other_line": report.other_line,
-                "other_thread": list(report.other_thread),
-                "other_block": list(report.other_block),
-                "other_access": _access(report.other_kind),
-            }
+        if kind == "invalid_synchronization":
+            details |= {"at_barrier": report.at_barrier, "finished": report.finished}
             text = (
-                f"{place} is {_past(report.other_kind)} by {_who(report.other_thread, report.other_block)}"
-                f"{_line(report.other_line)} and {_past(report.kind)} by {who}{where}, and {self._missing(report)}"
+                f"the barrier{_line(report.line)} is reached by {report.at_barrier} lanes of a warp of block "
+                f"{_triple(report.block)} whose other {report.finished} have returned"
             )
-        elif kind == "uninitialised_read":
-            text = f"{place} is read by {who}{where} before anything was written there"
         else:
-            text = f"{place} is {_past(report.kind)} by {who}{where}, outside of the {details['size']} that there are"
+            text = self._access(kind, report, details)
         launches = self._plan.launches
         kernel = launches[report.launch].kernel if report.launch < len(launches) else ""
         return kind, f"{text[0].upper()}{text[1:]}.", kernel, details
+
+    def _access(self, kind: str, report: Report, details: dict[str, Any]) -> str:
+        """Return an access in words, and add it to `details`."""
+        place, where = self._place(report)
+        details |= {**where, "access": _access(report.kind)}
+        by = f"by {_who(report.thread, report.block)}{_line(report.line)}"
+        if kind == "uninitialised_read":
+            return f"{place} is read {by} before anything was written there"
+        if kind == "out_of_bounds":
+            return f"{place} is {_past(report.kind)} {by}, outside of the {details['size']} that there are"
+        details |= {
+            "other_line": report.other_line,
+            "other_thread": list(report.other_thread),
+            "other_block": list(report.other_block),
+            "other_access": _access(report.other_kind),
+        }
+        other = f"by {_who(report.other_thread, report.other_block)}{_line(report.other_line)}"
+        both = f"{_past(report.other_kind)} {other} and {_past(report.kind)} {by}"
+        return f"{place} is {both}, and {self._missing(report)}"
 
     @staticmethod
     def _missing(report: Report) -> str:

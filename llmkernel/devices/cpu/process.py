@@ -42,6 +42,7 @@ class ReportType(IntEnum):
     OUT_OF_BOUNDS = 13
     UNINITIALISED_READ = 14
     DATA_RACE = 15
+    BARRIER_WITHOUT_LANES = 16
 
 
 @dataclass(frozen=True)

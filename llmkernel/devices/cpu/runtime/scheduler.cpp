@@ -195,6 +195,11 @@ void Scheduler::arrive(u32 line) {
 
 void Scheduler::release_barrier() {
     check_barrier();
+    for (u32 i = 0; i < warp_count_ && alive_ < thread_count_; i++) {
+        const u32 lanes = thread_count_ - i * 32 < 32 ? thread_count_ - i * 32 : 32;
+        const u32 alive = (u32)__builtin_popcount(warps_[i].alive);
+        if (alive && alive < lanes) check_partial_warp(barrier_line_, alive, lanes - alive);
+    }
     waiting_ = 0;
     vote_result_ = votes_;
     votes_ = 0;

@@ -120,6 +120,7 @@ static void prepare_shared(const Launch& launch, u64 pattern_seed) {
 }
 
 void check_shared_overrun() {
+    if (is_checking()) return;  // every store was looked at
     const unsigned char* after = (const unsigned char*)cpu_device_shared + current->shared_bytes;
     u64 word, expected;
     memset(&expected, watch_byte, sizeof expected);

@@ -46,7 +46,7 @@ static bool is_synchronised(const Access& access, const Stamp& earlier, const Re
     // A volatile access is one to memory, whole and in order, as a relaxed atomic is.
     const u32 strong = is_atomic | is_volatile;
     if (!(access.kind & strong) || !(earlier.kind & strong)) return false;
-    if (!region.is_shared()) return true;
+    if (!region.is_shared()) return access.kind & is_write || !access.clock->is_data(earlier, access.address);
     // In shared memory it is often meant to stand for a barrier, which it does only together with a fence.
     return access.clock->has_fenced(access.kind & is_write ? access.rank : earlier.rank);
 }
@@ -65,22 +65,28 @@ static Report race(const Access& access, const Stamp& earlier, const Region& reg
 }
 
 void settle_store(PendingStore& pending) {
-    if (!pending.is_waiting) return;
-    pending.is_waiting = false;
     // Several threads that store the same value do no harm.
-    if (memcmp((const void*)pending.address, pending.before, pending.bytes)) report_finding(pending.report);
+    for (u64 left = pending.contested; left; left &= left - 1) {
+        const u32 at = (u32)__builtin_ctzll(left);
+        if (((const u8*)pending.address)[at] == pending.before[at]) continue;
+        report_finding(pending.report);
+        break;
+    }
+    pending.contested = 0;
 }
 
 static void check_write(const Access& access, const Stamp& earlier, const Region& region, u64 address,
                         PendingStore& pending) {
-    if (pending.is_waiting || !conflicts(access, earlier, region)) return;
-    const Report report = race(access, earlier, region, address);
-    if (access.bytes > sizeof pending.before || access.kind & is_atomic) return report_finding(report);
-    pending.is_waiting = true;
+    if (!conflicts(access, earlier, region)) return;
+    if (!pending.contested) pending.report = race(access, earlier, region, address);
+    if (access.kind & is_atomic) return report_finding(pending.report);
     pending.address = access.address;
-    pending.bytes = access.bytes;
-    pending.report = report;
-    memcpy(pending.before, (const void*)access.address, access.bytes);
+    for (u32 i = 0; i < region.granule; i++) {
+        const u64 at = address + i - access.address;
+        if (at >= access.bytes || at >= sizeof pending.before) continue;
+        pending.contested |= 1ull << at;
+        pending.before[at] = ((const u8*)access.address)[at];
+    }
 }
 
 static void check_read_before(const Access& access, const Stamp& earlier, const Region& region, u64 address) {

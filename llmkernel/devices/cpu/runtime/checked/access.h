@@ -18,10 +18,9 @@ struct Access {
 
 // A store that races with another one, where both may store the same value: known after the store.
 struct PendingStore {
-    bool is_waiting;
+    u64 contested;  // of the first 64 bytes that are stored: those that race; 0 where nothing waits
     u64 address;
-    u32 bytes;
-    u8 before[16];
+    u8 before[64];
     Report report;
 };
 

@@ -68,6 +68,14 @@ void check_barrier() {
     if (is_on) block_clock->barrier();
 }
 
+void check_partial_warp(u32 line, u32 waiting, u32 finished) {
+    if (!is_on) return;
+    Report report = report_here(ReportType::barrier_without_lanes, line);
+    report.at_barrier = waiting;
+    report.finished = finished;
+    report_finding(report);
+}
+
 void check_warp_barrier(u32 warp, u32 lanes) {
     if (is_on) block_clock->warp_barrier(warp, lanes);
 }

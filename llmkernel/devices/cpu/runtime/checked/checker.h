@@ -18,6 +18,8 @@ void check_launch(const Launch& launch);
 void check_worker(const Launch& launch);
 void check_block(u64 block);
 void check_barrier();
+// A warp is at the barrier of `line` with only a part of its lanes, the others have returned.
+void check_partial_warp(u32 line, u32 waiting, u32 finished);
 void check_warp_barrier(u32 warp, u32 lanes);
 void check_launch_end();
 // The calling thread stops for now: what it has just stored is in memory.

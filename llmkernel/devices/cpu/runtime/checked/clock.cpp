@@ -16,6 +16,8 @@ static u32 sync_variables_used;
 static char* knowledge_store;
 static u64 knowledge_used;
 static bool is_knowledge_exhausted;
+// Of every block: its last fence for the whole device.
+static Knowledge last_fences;
 
 u32 time_now() { return now; }
 
@@ -31,6 +33,7 @@ void begin_clock(u64 blocks) {
     sync_variables_used = 0;
     knowledge_used = 0;
     is_knowledge_exhausted = false;
+    last_fences = nullptr;
 }
 
 static Knowledge new_knowledge() {
@@ -116,7 +119,11 @@ void BlockClock::warp_barrier(u32 warp, u32 lanes) {
 
 void BlockClock::fence(u32 rank, bool is_device_wide) {
     threads_[rank].fenced_block = now;
-    if (is_device_wide) threads_[rank].fenced_device = last_fence_ = now;
+    if (is_device_wide) {
+        threads_[rank].fenced_device = last_fence_ = now;
+        if (!last_fences) last_fences = new_knowledge();
+        if (last_fences) last_fences[block_] = now;
+    }
     now++;
 }
 
@@ -145,6 +152,12 @@ void BlockClock::acquire(u64 address, u32 rank) {
     const bool is_ours = variable->block == block_ && variable->block_time > block_began_;
     if (is_ours && variable->block_time > thread.own_block) thread.own_block = variable->block_time;
     if (variable->knowledge) learn(rank, variable->knowledge);
+}
+
+bool BlockClock::is_data(const Stamp& written, u64 address) const {
+    if (written.block == block_ || !last_fences || last_fences[written.block] < written.time) return false;
+    const SyncVariable* variable = sync_variables_used ? find(address, false) : nullptr;
+    return !variable || !variable->knowledge;
 }
 
 Knowledge BlockClock::knowledge_of(u32 rank) const {

@@ -28,6 +28,9 @@ class BlockClock {
     void release(u64 address, u32 rank);
     void acquire(u64 address, u32 rank);
 
+    // Whether what a thread of another block wrote was fenced afterwards, as data is, and not before, as a flag is; and
+    // no access to the address itself carries a fence.
+    bool is_data(const Stamp& written, u64 address) const;
     bool has_fenced(u32 rank) const { return threads_[rank].fenced_block > block_began_; }
     // Whether an access of before comes before what thread `rank` does now.
     bool comes_before(const Stamp& earlier, u32 rank) const;
