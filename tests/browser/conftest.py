@@ -29,11 +29,11 @@ STATES = (
     "replayed",
     "offline",
     "by-hand",
+    "answered",
 )
 SHOWN = (
     "launcher",
     "quickstart-working",
-    "answer",
     *(f"state-{state}" for state in STATES),
 )
 MAX_PICTURE_BYTES = 150_000

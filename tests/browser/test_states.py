@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import asking_notebook
+from tests.browser.conftest import STATES, asking_notebook
 from tests.wire.scripts import SILENCE, Script
 
 RIGHT = """\
@@ -53,7 +53,18 @@ CELLS = {
     # Nobody listens at this address.
     "unplug": '%config LLMKernel.base_url = "http://127.0.0.1:9/v1"',
     "offline": f"%%cuda_from row_sum --replay never\n{INTENT}",
+    "plug-in": "%config LLMKernel.base_url = None",
+    "failing": "row_sum_cuda(x.T).shape",
+    # Its answer puts a cell below, so it is the last one.
+    "answered": "%ask --fix",
 }
+CORRECTION = """\
+`x.T` is a view with other strides, and the kernel was proved for contiguous arrays. Copy it first:
+
+```python
+row_sum_cuda(x.T.copy()).shape
+```
+"""
 
 
 def reply(source: str, words: str = "Each block adds up one row.", **changes: Any) -> Script:
@@ -116,12 +127,14 @@ def seen(asking, lab, jupyter, visit):
         cells["repairing"].get_by_text("wrong value").first.wait_for()
         cells["repairing"].get_by_text("partial[").first.wait_for()
         keep("repairing")
-        interrupt(cells["repairing"])
+        cells["repairing"].get_by_role("button", name="Cancel").click()
+        notebook.wait_for_end(cells["repairing"])
+        found.texts["cancelled by its button"] = cells["repairing"].locator(".jp-OutputArea").inner_text()
 
-        asking.queue(reply(WRONG), reply(CRASHES), reply(RIGHT))
-        for name in ("wrong", "crashed", "accepted", "replayed", "by-hand", "unplug", "offline"):
+        asking.queue(reply(WRONG), reply(CRASHES), reply(RIGHT), Script(text=CORRECTION))
+        for name in list(CELLS)[list(CELLS).index("wrong") :]:
             notebook.run(cells[name])
-            if name != "unplug":
+            if name in STATES:
                 keep(name)
         found.watched = notebook.watched()
     return found
@@ -133,11 +146,16 @@ def seen(asking, lab, jupyter, visit):
         "streaming": ("working · row_sum_cuda", "attempt 1 of 4", "replies-written-by-hand", "__global__"),
         "cancelled": ("interrupted", "KeyboardInterrupt: the cell was stopped; row_sum_cuda"),
         "repairing": ("attempt 2 of 3", "attempt 1 ✗ wrong value", "__global__"),
+        "cancelled by its button": (
+            "attempt 1 ✗ wrong value",
+            "KeyboardInterrupt: the cell was stopped; row_sum_cuda",
+        ),
         "wrong": ("wrong value · row_sum_cuda", "expected", "What was not checked", "NotAcceptedError"),
         "crashed": ("row_sum_cuda", "illegal address", "NotAcceptedError"),
         "offline": ("NetworkError", "127.0.0.1"),
         "accepted": ("passed · row_sum_cuda", "generated here", "What was not checked"),
         "replayed": ("passed · row_sum_cuda", "replayed from its record, no provider was asked"),
+        "answered": ("What changes in cell", "row_sum_cuda(x.T.copy()).shape", "it was not run"),
         "by-hand": ("passed · row_sum_cuda", "written by hand, no provider was asked"),
     }.items(),
 )
