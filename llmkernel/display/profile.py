@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from llmkernel.display.clean import one_line
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 
 
-def profile_bundle(
-    name: str, signature: str, profile: Profile, *, notes: Sequence[str] = ()
-) -> dict[str, Any]:
+def profile_bundle(name: str, signature: str, profile: Profile) -> dict[str, Any]:
     """Return the MIME bundle of a profile.
 
     Parameters
@@ -26,8 +23,6 @@ def profile_bundle(
     name, signature : str
         Of the kernel as the notebook calls it.
     profile : Profile
-    notes : sequence of str
-        What stands above the figures.
 
     Returns
     -------
@@ -38,12 +33,11 @@ def profile_bundle(
     about = f"The kernel is {one_line(profile.kernel, 200)}." if profile.kernel else ""
     rows = [[one_line(t, 400) for t in (f.name, f.value, f.meaning)] for f in profile.figures]
     html = [tag("p", tag("strong", title)), tag("p", tag("code", one_line(signature, 600)), cls="meta")]
-    html += [tag("p", one_line(text, 400), cls="lead") for text in (*notes, about) if text]
+    html += [tag("p", about, cls="lead")] if about else []
     html += [table(["figure", "value", "what it means"], rows, label=title)] if rows else []
     html += [tag("p", one_line(note, 400), cls="meta") for note in profile.notes]
     lines = [title, f"  {one_line(signature, 600)}"]
-    for text in (*notes, about):
-        lines += wrap(one_line(text, 400), _WIDTH, "  ") if text else []
+    lines += wrap(about, _WIDTH, "  ") if about else []
     for label, value, meaning in rows:
         lines += ["", f"{label}: {value}", *wrap(meaning, _WIDTH, "  ")]
     lines += [""] if profile.notes else []

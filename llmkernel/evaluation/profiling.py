@@ -32,6 +32,9 @@ from llmkernel.evaluation.worker.client import POOL
 from llmkernel.problem.problem import Problem
 
 NCU, OWN, COMPILER = "Nsight Compute", "own counters", "the compiler"
+NO_GPU = (
+    "No times, bandwidth or counters: nothing ran on a GPU, and an emulation's times say nothing about one."
+)
 SAMPLES = 50
 Resources = Mapping[str, Mapping[str, Any]]
 
@@ -186,21 +189,22 @@ def of_measurements(
     return Profile(OWN, _busiest(resources), (*figures, *_resource_figures(resources)), notes)
 
 
-def of_resources(resources: Resources, arch: str) -> Profile:
-    """Return what the compiler alone can tell, without a GPU."""
-    notes = [
-        "No times, bandwidth or counters: nothing ran on a GPU, and an emulation's times say nothing about one."
-    ]
+def of_resources(resources: Resources, arch: str, reason: str = NO_GPU) -> Profile:
+    """Return what the compiler alone can tell.
+
+    Parameters
+    ----------
+    resources : mapping
+        Registers and spills by kernel.
+    arch : str
+        What they are of.
+    reason : str
+        Why there is nothing else, one sentence.
+    """
     figures = _resource_figures(resources)
-    if figures:
-        notes.append(
-            f"Compiled {arch if arch.startswith('the host') else f'for {arch}'}; it was not run there."
-        )
-    else:
-        notes.append(
-            "NVRTC is not installed: pip install 'llmkernel[cuda]' shows registers and spills here too."
-        )
-    return Profile(COMPILER, _busiest(resources), tuple(figures), tuple(notes))
+    missing = "NVRTC is not installed: pip install 'llmkernel[cuda]' shows registers and spills here too."
+    notes = (reason, f"Compiled for {arch}." if figures else missing)
+    return Profile(COMPILER, _busiest(resources), tuple(figures), notes)
 
 
 def short_name(kernel: str) -> str:

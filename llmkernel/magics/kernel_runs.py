@@ -45,9 +45,10 @@ def profile_bundle_of(ipython: Any, text: str) -> dict[str, Any]:
     kernel = alive(ipython, name)
     if kernel is not None and not kernel.report.is_verified:
         report = kernel.report
-        profile = of_resources(report.compile.get("kernels") or {}, str(report.compile.get("arch", "")))
-        note = f"{name} is unverified: what the compiler says is shown; times and counters need a reference."
-        return profile_bundle(name, kernel.signature, profile, notes=(note,))
+        reason = f"No times, bandwidth or counters: {name} is unverified, and they need a reference."
+        arch = str(report.compile.get("arch", ""))
+        profile = of_resources(report.compile.get("kernels") or {}, arch, reason)
+        return profile_bundle(name, kernel.signature, profile)
     kernel = require_verified(ipython, name, _PROFILED)
     try:
         profile = profile_problem(kernel.problem, kernel.source, device=kernel.domain.device)
