@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import io
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -60,8 +59,7 @@ class Probe:
         return self._results[key]
 
     def _run(self, inputs: list[Any]) -> list[Array] | None:
-        quiet = io.StringIO()
-        with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stdout(quiet):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
                 results = self.problem.evaluate_reference(inputs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +30,7 @@ from llmkernel.problem.names import header_name, header_names
 from llmkernel.problem.reference import Reference
 from llmkernel.problem.shapes import fit_output_dims, symbolic_dims
 from llmkernel.problem.signature import ArraySpec, ScalarSpec, Signature
+from llmkernel.problem.silence import silent_stdout
 from llmkernel.problem.workloads import draw_inputs, probe_sizes
 from llmkernel.prompts.redaction import redact
 
@@ -184,7 +183,7 @@ def run_reference(
     marks = [getattr(g, "_version", None) for g in given]
     try:
         # What a reference prints it would print once a draw.
-        with np.errstate(all="ignore"), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        with np.errstate(all="ignore"), warnings.catch_warnings(), silent_stdout():
             warnings.simplefilter("ignore")
             returned = _without_gradients(reference, given)
     except (KeyboardInterrupt, LLMKernelError):

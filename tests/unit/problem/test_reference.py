@@ -1,4 +1,6 @@
 import functools
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from llmkernel.candidate.header import parse_header
 from llmkernel.errors import ReferenceProblem
 from llmkernel.problem.problem import make_problem
 from llmkernel.problem.reference import make_reference, reference_from_names
+from llmkernel.problem.silence import silent_stdout
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -255,6 +258,44 @@ def test_what_a_reference_prints_is_not_repeated_for_every_draw(capsys):
 
     make_problem(*make_reference(talks, [X]))
     assert capsys.readouterr().out == ""
+
+
+def test_what_another_thread_prints_meanwhile_is_shown(capsys):
+    def talks(x):
+        other = threading.Thread(target=print, args=["from the cell beside it"])
+        other.start()
+        other.join()
+        print("dropped")
+        return x
+
+    before = sys.stdout
+    problem = make_problem(*make_reference(talks, [X]))
+    assert sys.stdout is before
+    capsys.readouterr()
+    problem.evaluate_reference([X])
+    assert capsys.readouterr().out == "from the cell beside it\n"
+
+
+def test_silence_ends_with_the_last_of_several_threads(capsys):
+    entered, left = threading.Event(), threading.Event()
+
+    def hold():
+        with silent_stdout():
+            entered.set()
+            left.wait(60)
+
+    before = sys.stdout
+    other = threading.Thread(target=hold)
+    with silent_stdout():
+        other.start()
+        assert entered.wait(60)
+        print("dropped")
+    print("shown")
+    left.set()
+    other.join()
+
+    assert sys.stdout is before
+    assert capsys.readouterr().out == "shown\n"
 
 
 def удвоить(икс):  # noqa: PLC2401 - the point is the script
