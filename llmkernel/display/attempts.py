@@ -44,8 +44,8 @@ def attempts_section(page: Page) -> list[Markup] | None:
     return parts
 
 
-def attempt_part(attempt: Attempt, previous: str | None) -> Markup:
-    """Return one folded attempt; `previous` is the source of the one before it."""
+def attempt_part(attempt: Attempt, previous: str | None, *more: Markup | None) -> Markup:
+    """Return one folded attempt; `previous` is the source of the one before it, `more` stands above the sources."""
     usage = attempt.reply.usage if attempt.reply else None
     cost = figures.money(attempt.reply.cost_usd) if attempt.reply else ""
     seconds = [f"{one_line(k, 20)} {figures.seconds(v)}" for k, v in attempt.seconds.items()]
@@ -59,6 +59,7 @@ def attempt_part(attempt: Attempt, previous: str | None) -> Markup:
         headline,
         tag("p", meta, cls="meta") if meta else None,
         picture_of(attempt.report) if attempt.report else None,
+        *more,
         _source(attempt, previous),
         _folded("What it was told", feedback),
         _folded("Prompt", cap(attempt.prompt, MAX_PROMPT, TRANSCRIPT_FILE)),

@@ -8,6 +8,7 @@ from llmkernel.display import figures
 from llmkernel.display.attempts import attempt_part, attempt_verdict
 from llmkernel.display.clean import cap, one_line
 from llmkernel.display.compare import compare_html
+from llmkernel.display.html_timing import timing_section
 from llmkernel.display.live_state import LiveState, Prompt
 from llmkernel.display.live_view import live_content, live_label
 from llmkernel.display.markup import Markup, tag
@@ -56,8 +57,10 @@ def sent_html(prompt: Prompt, earlier: Sequence[tuple[str, str]]) -> Markup:
 
 
 def attempt_html(attempt: Attempt, previous: str | None) -> Markup:
-    """Return one finished attempt, folded."""
-    return tag("div", attempt_part(attempt, previous), cls="part")
+    """Return one finished attempt, folded: with its timing where it was timed."""
+    timing = attempt.report.timing if attempt.report is not None else None
+    bars = timing_section(timing) if timing is not None else None
+    return tag("div", attempt_part(attempt, previous, bars), cls="part")
 
 
 def choices(attempts: Sequence[Attempt]) -> list[tuple[str, int]]:
