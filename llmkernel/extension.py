@@ -33,7 +33,12 @@ def load(ipython: Any) -> None:
     cell_magics, line_magics = (
         tuple(name for magics in MAGICS for name in magics.magics[kind]) for kind in ("cell", "line")
     )
-    transformers = (CellPlacement(cell_magics), AskLines())
+
+    def is_known(kind: str, name: str) -> bool:
+        manager = ipython.magics_manager
+        return name in manager.magics[kind] or name in manager.lazy_magics
+
+    transformers = (CellPlacement(cell_magics, line_magics, is_known), AskLines())
     # First, so that the body is taken before IPython strips prompts and trailing blanks from it.
     ipython.input_transformers_cleanup[:0] = transformers
     matcher = MagicMatcher(ipython, cell_magics, line_magics)

@@ -26,14 +26,14 @@ class AskLines:
         made: list[str] = []
         for line in lines:
             found = _LINE.match(line.rstrip("\r\n"))
-            if found and not _is_text_open("".join(made)):
+            if found and not is_text_open("".join(made)):
                 question = (found["rest"] or "").strip()
                 line = f"{found['indent']}get_ipython().run_line_magic('ask', {question!r})\n"
             made.append(line)
         return made
 
 
-def _is_text_open(above: str) -> bool:
+def is_text_open(above: str) -> bool:
     """Whether a string or a bracket that was opened in `above` is not closed there."""
     code = _FOREIGN.sub(r"\1pass", above)
     try:

@@ -6,7 +6,6 @@ import argparse
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from IPython.core.error import UsageError as IPythonUsageError
@@ -73,8 +72,16 @@ def shown(text: str) -> str:
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return ``Did you mean …? `` for a near miss, else an empty string."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"Did you mean {near[0]}? " if near else ""
+    near = nearest(word, known, 0.6)
+    return f"Did you mean {near}? " if near else ""
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float) -> str:
+    """Return the name of `known` that is most like `word`; empty where none is at least `cutoff` like it, of 1."""
+    from difflib import get_close_matches  # a kernel that starts needs no near misses
+
+    near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return near[0] if near else ""
 
 
 def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:

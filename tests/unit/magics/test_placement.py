@@ -50,7 +50,18 @@ def test_an_empty_body_reaches_the_magic(transform, cell):
     assert (name, body.strip()) == ("cuda_from", "")
 
 
-@pytest.mark.parametrize("above", ["# a comment\n", "x = 1\n", "# one\n\n# two\n", '"""text"""\n'])
+@pytest.mark.parametrize(
+    "above",
+    [
+        "# a comment\n",
+        "x = 1\n",
+        "# one\n\n# two\n",
+        '"""text"""\n',
+        "%matplotlib inline\n",
+        "!ls\n",
+        "if x:\n",
+    ],
+)
 def test_a_magic_below_something_else_is_explained(transform, above):
     with pytest.raises(UsageError, match="first line"):
         transform(above + "%%cuda_from f\nx\n")
@@ -72,10 +83,53 @@ def test_other_cells_are_left_alone(transform, cell):
 
 
 @pytest.mark.parametrize(
-    "cell", ["%%time\n%%cuda_from f\nx\n", "%%cuda_fromage\nx\n", "%%bash\n# a\n%%cuda_from f\n"]
+    "cell", ["%%time\n%%cuda_from f\nx\n", "%%python\nx\n", "%%bash\n# a\n%%cuda_from f\n"]
 )
 def test_other_magics_are_left_alone(transform, cell):
     assert call_of(transform(cell))[0] != "cuda_from"
+
+
+@pytest.mark.parametrize(
+    ("cell", "meant"),
+    [
+        ("%%cuda-from f\nx\n", "%%cuda_from"),
+        ("%%cudafrom f\nx\n", "%%cuda_from"),
+        ("%%cuda_form f\nx\n", "%%cuda_from"),
+        ("%%CUDA_FROM f\nx\n", "%%cuda_from"),
+        ("%% cuda_from f\nx\n", "%%cuda_from"),
+        ("%%Cuda f\nx\n", "%%cuda"),
+        ("%%ASK\nwhy\n", "%%ask"),
+        ("%Ask why?\n", "%ask"),
+        ("%kernel list\n", "%kernels"),
+        ("%llm-usage\n", "%llm_usage"),
+    ],
+)
+def test_a_misspelt_magic_is_named(transform, cell, meant):
+    with pytest.raises(UsageError) as caught:
+        transform(cell)
+    assert f"Did you mean {meant}?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%alias\n",
+        "%%bash\nx\n",
+        "%cd ..\n",
+        "%%capture x\ny\n",
+        "%unheard_of\n",
+        "%%kernels\nx\n",
+        "%time x\n",
+    ],
+)
+def test_other_names_are_left_to_ipython(transform, cell):
+    assert "get_ipython()" in transform(cell)
+
+
+def test_a_magic_of_the_users_own_that_is_nearly_one_of_ours_is_left_alone(shell):
+    shell.register_magic_function(lambda line, cell: None, "cell", "cuda_form")
+
+    assert "cuda_form" in shell.transform_cell("%%cuda_form f\nx\n")
 
 
 def test_the_question_mark_asks_for_help(transform):
