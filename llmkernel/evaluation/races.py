@@ -20,7 +20,7 @@ from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.session import Session
 from llmkernel.evaluation.tools import run_tool
 from llmkernel.evaluation.worker.client import WorkerLostError
-from llmkernel.problem.workloads import Workload, new_seed
+from llmkernel.problem.workloads import Workload, element_count, new_seed
 
 if TYPE_CHECKING:
     from llmkernel.evaluation.judge import Judge
@@ -122,15 +122,17 @@ def _draws(judge: Judge, workloads: Sequence[Workload], limits: DeviceLimits) ->
         if w.family in ("normal", "example") and w.layout == "contiguous" and not w.is_long
     ]
     seen = {tuple(w.sizes.items()): w for w in normal}
-    ready = [d for w in seen.values() if (d := judge.prepare_draw(w, limits)) is not None]
-    small = [d for d in ready if 0 < _elements(d) <= _LARGEST_ELEMENTS and d.plan.launches]
-    return sorted(small, key=_elements, reverse=True)[:_DRAWS]
-
-
-def _elements(draw: Draw) -> int:
-    return sum(t.at_dtype.size for t in draw.expected.targets) + sum(
-        getattr(v, "size", 0) for v in draw.expected.inputs
-    )
+    # Sizes first: the reference takes its time over a large draw that is not wanted.
+    sized = [(element_count(judge.problem, w.sizes), w) for w in seen.values()]
+    small = sorted((c for c in sized if 0 < c[0] <= _LARGEST_ELEMENTS), key=lambda c: c[0], reverse=True)
+    draws: list[Draw] = []
+    for _, workload in small:
+        draw = judge.prepare_draw(workload, limits)
+        if draw is not None and draw.plan.launches:
+            draws.append(draw)
+        if len(draws) == _DRAWS:
+            break
+    return draws
 
 
 def _run_in_order(judge: Judge, draws: Sequence[Draw], kernels: list[str], order: str) -> str:

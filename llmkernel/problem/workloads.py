@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from llmkernel.problem.dtypes import DTYPES
-from llmkernel.problem.families import FAMILIES, float_array, integer_array, scalar_value
+from llmkernel.problem.families import FAMILIES, float_array, integer_array
+from llmkernel.problem.scalars import Change, can_be_negated, scalar_value, with_scalars
 from llmkernel.problem.signature import ArraySpec
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ class Workload:
         A key of `FAMILIES`, or ``example`` for the user's own values.
     seed : int
         Secret: drawn anew for every evaluation.
-    varies_scalars : bool
-        Scalars take values other than the example's.
+    scalars : str
+        What becomes of the example's scalars, see `scalar_value`. Where they change, some elements equal them.
     is_users_own : bool
         The user's own sizes.
     is_long : bool
@@ -50,8 +51,7 @@ class Workload:
     sizes: dict[str, int]
     family: str
     seed: int
-    varies_scalars: bool = False
-    are_small_scalars_far: bool = False
+    scalars: Change = "none"
     is_users_own: bool = False
     is_long: bool = False
     layout: str = "contiguous"
@@ -62,7 +62,7 @@ class Workload:
         return f"{sizes} · {self.family}" + self._suffix()
 
     def _suffix(self) -> str:
-        words = ["other scalars"] if self.varies_scalars else []
+        words = [] if self.scalars == "none" else [f"{self.scalars} scalars"]
         words += [self.layout] if self.layout != "contiguous" else []
         return "".join(f" · {w}" for w in words)
 
@@ -78,8 +78,7 @@ def draw_inputs(
     family: str,
     *,
     seed: int,
-    varies_scalars: bool = False,
-    are_small_scalars_far: bool = False,
+    scalars: Change = "none",
     reduction: int = 1,
 ) -> list[HostInput]:
     """Return host inputs of a problem for given sizes and family.
@@ -92,9 +91,8 @@ def draw_inputs(
     family : str
         A key of `FAMILIES`; ``example`` returns the user's own values.
     seed : int
-    varies_scalars : bool
-    are_small_scalars_far : bool
-        Scalars below 0.1, such as an epsilon, leave their order of magnitude.
+    scalars : str
+        As in `Workload`.
     reduction : int
         Length of the longest reduction: extremes stay so far from overflow that no order of adding them overflows.
 
@@ -109,18 +107,23 @@ def draw_inputs(
     rng = np.random.default_rng(seed)
     extents = {n for v in host if isinstance(v, np.ndarray) for n in v.shape}
     out: list[Any] = []
-    for spec, example in zip(problem.signature.inputs, host, strict=True):
+    bounds: dict[int, int | None] = {}
+    for i, (spec, example) in enumerate(zip(problem.signature.inputs, host, strict=True)):
         if isinstance(spec, ArraySpec):
             shape = tuple(d.evaluate(sizes) for d in spec.dims)
             if DTYPES[spec.dtype].kind in "fc":
                 out.append(float_array(FAMILIES[family], rng, shape, spec.dtype, reduction=reduction))
             else:
-                out.append(integer_array(rng, shape, example, _bound(problem, spec, example, sizes)))
-        elif varies_scalars:
-            is_size = _is_size(example, extents)
-            out.append(scalar_value(rng, example, is_size=is_size, is_far=are_small_scalars_far))
+                bounds[i] = _bound(problem, spec, example, sizes)
+                out.append(integer_array(rng, shape, example, bounds[i]))
         else:
-            out.append(example)
+            out.append(scalar_value(rng, example, scalars, is_size=_is_size(example, extents)))
+    if scalars != "none":
+        values = [v for v in out if not isinstance(v, np.ndarray)]
+        out = [
+            with_scalars(rng, v, values, bounds.get(i)) if isinstance(v, np.ndarray) else v
+            for i, v in enumerate(out)
+        ]
     return out
 
 
@@ -165,12 +168,12 @@ def full_workloads(problem: Problem) -> list[Workload]:
     own = dict(problem.sizes)
     odd, other = _odd(problem, 0), _odd(problem, 1)
     small = odd or own
-    if _elements(problem, small) > LARGEST_DERIVED_ELEMENTS:
+    if element_count(problem, small) > LARGEST_DERIVED_ELEMENTS:
         small = own
     draws = [Workload(own, "example", new_seed(), is_users_own=True)]
     draws += [Workload(small, f, new_seed()) for f in FAMILIES]
     draws += [Workload(own, "normal", new_seed(), is_users_own=True)]
-    if _elements(problem, own) <= LARGEST_DERIVED_ELEMENTS:
+    if element_count(problem, own) <= LARGEST_DERIVED_ELEMENTS:
         draws += [Workload(own, "shifted by 1e4", new_seed(), is_users_own=True)]
     if other:
         draws += [Workload(other, f, new_seed()) for f in ("normal", "small integers")]
@@ -178,17 +181,16 @@ def full_workloads(problem: Problem) -> list[Workload]:
     draws += [Workload(s, "normal", new_seed()) for s in edge_sizes(problem)]
     # Whole blocks and tiles: a bound that is off by one shows only here, and arrays end where pages do.
     whole = _multiples(small, 128 if len(small) < 3 else 64)
-    if _elements(problem, whole) <= LARGEST_DERIVED_ELEMENTS:
+    if element_count(problem, whole) <= LARGEST_DERIVED_ELEMENTS:
         draws.append(Workload(whole, "normal", new_seed()))
     draws.append(Workload(small, "normal", new_seed(), layout="misaligned"))
     # Wide loads are often guarded by the size alone: sizes that invite them, at addresses that forbid them.
     draws.append(Workload(_multiples(small, 16), "normal", new_seed(), layout="misaligned"))
     draws.append(Workload(small, "normal", new_seed(), layout="strided"))
     if any(not isinstance(s, ArraySpec) for s in problem.signature.inputs):
-        draws += [
-            Workload(small, "normal", new_seed(), varies_scalars=True, are_small_scalars_far=far)
-            for far in (False, True)
-        ]
+        changes: list[Change] = ["other", "far"]
+        changes += ["negated"] if any(can_be_negated(v) for v in problem.host_inputs()) else []
+        draws += [Workload(small, "normal", new_seed(), scalars=change) for change in changes]
     draws += [Workload(s, "normal", new_seed()) for s in secret_sizes(problem)]
     draws += [Workload(s, "normal", new_seed(), is_long=True) for s in long_sizes(problem)]
     return draws
@@ -204,14 +206,14 @@ def secret_sizes(problem: Problem) -> list[dict[str, int]]:
     for _ in range(2):
         drawn = np.exp(rng.uniform(np.log(2.0), np.log(max(3.0, largest)), len(problem.sizes)))
         out.append({s: int(n) for s, n in zip(problem.sizes, drawn, strict=True)})
-    return [s for s in out if _elements(problem, s) <= LARGEST_DERIVED_ELEMENTS]
+    return [s for s in out if element_count(problem, s) <= LARGEST_DERIVED_ELEMENTS]
 
 
 def at_own_sizes(problem: Problem, workload: Workload) -> Workload | None:
     """Return a workload at the user's own sizes, for a header that takes no others; None where it would be too large."""
     own = dict(problem.sizes)
-    is_plain = workload.family == "normal" and workload.layout == "contiguous" and not workload.varies_scalars
-    if workload.sizes == own or is_plain or _elements(problem, own) > LARGEST_DERIVED_ELEMENTS:
+    is_plain = workload.family == "normal" and workload.layout == "contiguous" and workload.scalars == "none"
+    if workload.sizes == own or is_plain or element_count(problem, own) > LARGEST_DERIVED_ELEMENTS:
         return None
     return replace(workload, sizes=own, is_users_own=True)
 
@@ -221,7 +223,7 @@ def long_sizes(problem: Problem) -> list[dict[str, int]]:
     if not problem.sizes:
         return []
     out = [{**dict.fromkeys(problem.sizes, 3), symbol: LONG_AXIS} for symbol in problem.sizes]
-    return [s for s in out if _elements(problem, s) <= LARGEST_DERIVED_ELEMENTS]
+    return [s for s in out if element_count(problem, s) <= LARGEST_DERIVED_ELEMENTS]
 
 
 def edge_sizes(problem: Problem) -> list[dict[str, int]]:
@@ -239,7 +241,7 @@ def edge_sizes(problem: Problem) -> list[dict[str, int]]:
     unique = []
     for s in out:
         key = tuple(s.items())
-        if key not in seen and _elements(problem, s) <= LARGEST_DERIVED_ELEMENTS:
+        if key not in seen and element_count(problem, s) <= LARGEST_DERIVED_ELEMENTS:
             seen.add(key)
             unique.append(s)
     return unique
@@ -261,7 +263,8 @@ def _odd(problem: Problem, turn: int) -> dict[str, int]:
     return {s: pools[(i + turn) % len(pools)] for i, s in enumerate(symbols)}
 
 
-def _elements(problem: Problem, sizes: dict[str, int]) -> int:
+def element_count(problem: Problem, sizes: Mapping[str, int]) -> int:
+    """Return how many elements the arrays of a problem have together at these sizes, as far as sizes tell."""
     total = 0
     for spec in problem.signature.arrays():
         count = 1
