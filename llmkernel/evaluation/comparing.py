@@ -13,8 +13,15 @@ from llmkernel.errors import UsageError
 from llmkernel.evaluation.evaluate import evaluate_problem
 from llmkernel.evaluation.report import Measurement, Report
 from llmkernel.evaluation.statistics import measurement, ratio_interval, relative_error_of_median
-from llmkernel.evaluation.timed import TimedKernel, draws_for_timing
-from llmkernel.evaluation.timing import BASELINES, FASTER, LEAST_TURNS, RELATIVE_ERROR, SECONDS
+from llmkernel.evaluation.timed import TimedKernel
+from llmkernel.evaluation.timing import (
+    BASELINES,
+    FASTER,
+    LEAST_TURNS,
+    RELATIVE_ERROR,
+    SECONDS,
+    draws_for_timing,
+)
 from llmkernel.evaluation.worker.client import POOL
 from llmkernel.problem.problem import Problem
 from llmkernel.problem.signature import ArraySpec, Signature

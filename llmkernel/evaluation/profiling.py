@@ -26,8 +26,8 @@ from llmkernel.evaluation.profile_advice import (
     stall_words,
 )
 from llmkernel.evaluation.report import Report
-from llmkernel.evaluation.timed import TimedKernel, draws_for_timing
-from llmkernel.evaluation.timing import REQUEST_SECONDS, bytes_moved
+from llmkernel.evaluation.timed import TimedKernel
+from llmkernel.evaluation.timing import REQUEST_SECONDS, bytes_moved, draws_for_timing
 from llmkernel.evaluation.worker.client import POOL
 from llmkernel.problem.problem import Problem
 

@@ -7,34 +7,18 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
 from llmkernel.candidate.candidate import parse_candidate
 from llmkernel.errors import LLMKernelError
 from llmkernel.evaluation.binding import Prepared, prepare
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.session import COMPILE_SECONDS, GRACE_SECONDS
 from llmkernel.evaluation.timed_outputs import check_timed_outputs
-from llmkernel.evaluation.timing import DRAW_BYTES, DRAWS, REQUEST_SECONDS, TURN
+from llmkernel.evaluation.timing import REQUEST_SECONDS, TURN
 from llmkernel.evaluation.worker.client import Worker, WorkerLostError
 from llmkernel.problem.problem import HostInput, Problem
-from llmkernel.problem.workloads import Workload, draw_inputs, new_seed
+from llmkernel.problem.workloads import Workload, new_seed
 
 Draws = Sequence[Sequence[HostInput]]
-
-
-def draws_for_timing(problem: Problem, device: str) -> list[list[HostInput]]:
-    """Return inputs at the user's sizes, several draws of them so that no sample finds its own in a cache."""
-    own = problem.host_inputs()
-    nbytes = sum(v.nbytes for v in own if isinstance(v, np.ndarray))
-    count = 2 if device == "cpu" else max(2, min(DRAWS, DRAW_BYTES // max(1, nbytes)))
-    try:
-        draws = [draw_inputs(problem, dict(problem.sizes), "normal", seed=new_seed()) for _ in range(count)]
-        problem.run_reference(draws[0])
-    except LLMKernelError:
-        # Values that the reference refuses: the user's own are timed.
-        return [own, own]
-    return draws
 
 
 class TimedKernel:

@@ -15,18 +15,15 @@ import numpy as np
 
 from llmkernel.devices.base import Bytes
 from llmkernel.errors import LLMKernelError
-from llmkernel.evaluation.binding import match_slots, prepare
-from llmkernel.evaluation.checks.special_values import SpecialValues
-from llmkernel.evaluation.checks.values import Values
-from llmkernel.evaluation.draw import Draw, Finding
-from llmkernel.evaluation.expected import expect
-from llmkernel.evaluation.reduction import ReductionLengths
+from llmkernel.evaluation.binding import prepare
+from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.report import Measurement, Timing
 from llmkernel.evaluation.statistics import measurement, ratio_interval, relative_error_of_median
+from llmkernel.evaluation.timed_outputs import check_timed_outputs
 from llmkernel.evaluation.worker.client import WorkerLostError, WorkerPool
 from llmkernel.problem.arrays import is_array, kind_of
 from llmkernel.problem.dtypes import DTYPES, dtype_name
-from llmkernel.problem.problem import Problem
+from llmkernel.problem.problem import HostInput, Problem
 from llmkernel.problem.workloads import Workload, draw_inputs, new_seed
 
 if TYPE_CHECKING:
@@ -44,7 +41,6 @@ FASTER = 1.03
 SUSPECT = 1.05
 REQUEST_SECONDS = 300.0
 EMULATED_SAMPLES = 5
-CHECKED_OUTPUTS = 2
 PROGRESS_SECONDS = 0.2
 
 
@@ -102,19 +98,7 @@ def time_candidate(
     assert judge.candidate is not None
     limits = judge.session.limits()
     workload = Workload(dict(problem.sizes), "normal", new_seed(), is_users_own=True)
-    own = problem.host_inputs()
-    nbytes = sum(v.nbytes for v in own if isinstance(v, np.ndarray))
-    count = 2 if judge.device == "cpu" else max(2, min(DRAWS, DRAW_BYTES // max(1, nbytes)))
-    draws = []
-    for _ in range(count):
-        try:
-            draws.append(draw_inputs(problem, workload.sizes, workload.family, seed=new_seed()))
-            if len(draws) == 1:
-                problem.run_reference(draws[0])
-        except LLMKernelError:
-            # Values that the reference refuses: the user's own are timed.
-            draws = [own, own]
-            break
+    draws = draws_for_timing(problem, judge.device)
     prepared = [prepare(judge.candidate, d, limits) for d in draws]
     plan = prepared[0].plan
     if not plan.launches:
@@ -128,7 +112,7 @@ def time_candidate(
     try:
         ask(header, blobs, timeout=REQUEST_SECONDS)
         if judge.device == "cpu":
-            timing = _emulated(judge, problem, own, progress)
+            timing = _emulated(judge, problem, progress)
         else:
             timing = _on_gpu(judge, problem, draws, baselines, progress)
         answer, outputs = ask({"op": "time_outputs"}, timeout=REQUEST_SECONDS)
@@ -139,14 +123,29 @@ def time_candidate(
         return Finding(
             "crashed", f"The worker was lost while it timed the kernel: {lost.fault.message}"
         ), None
-    finding = _check_outputs(judge, problem, workload, draws, answer, outputs)
+    finding = check_timed_outputs(problem, judge.candidate, limits, workload, draws, answer, outputs)
     if finding is not None:
         return finding, None
     return None, replace(timing, workload=workload.label())
 
 
-def _emulated(judge: Judge, problem: Problem, own: list[Any], progress: Progress) -> Timing:
+def draws_for_timing(problem: Problem, device: str) -> list[list[HostInput]]:
+    """Return inputs at the user's sizes, several draws of them so that no sample finds its own in a cache."""
+    own = problem.host_inputs()
+    nbytes = sum(v.nbytes for v in own if isinstance(v, np.ndarray))
+    count = 2 if device == "cpu" else max(2, min(DRAWS, DRAW_BYTES // max(1, nbytes)))
+    try:
+        draws = [draw_inputs(problem, dict(problem.sizes), "normal", seed=new_seed()) for _ in range(count)]
+        problem.run_reference(draws[0])
+    except LLMKernelError:
+        # Values that the reference refuses: the user's own are timed.
+        return [own, own]
+    return draws
+
+
+def _emulated(judge: Judge, problem: Problem, progress: Progress) -> Timing:
     assert judge.session is not None
+    own = problem.host_inputs()
     answer, _ = judge.session.worker.request(
         {"op": "time_sample", "count": EMULATED_SAMPLES}, timeout=REQUEST_SECONDS
     )
@@ -390,34 +389,3 @@ def operations_of(problem: Problem, draw: list[Any]) -> int | None:
 def _is_float32_product(problem: Problem, draw: list[Any]) -> bool:
     is_float32 = any(s.dtype == "float32" for s in problem.signature.arrays())
     return is_float32 and bool(operations_of(problem, draw))
-
-
-def _check_outputs(
-    judge: Judge,
-    problem: Problem,
-    workload: Workload,
-    draws: list[list[Any]],
-    answer: dict[str, Any],
-    blobs: list[Bytes],
-) -> Finding | None:
-    """Judge the results of some of the timed launches: they must be as right as any other."""
-    assert judge.candidate is not None
-    assert judge.session is not None
-    lengths = ReductionLengths(problem)
-    waiting = iter(blobs)
-    seen = list(zip(answer["draws"], answer["names"], strict=True))
-    for number, names in seen[:CHECKED_OUTPUTS]:
-        payloads = {n: next(waiting) for n in names}
-        expected = expect(problem, workload, draws[number], lengths)
-        plan = prepare(judge.candidate, draws[number], judge.session.limits()).plan
-        draw = Draw(workload, plan, expected, match_slots(judge.candidate, plan, expected), judge.source)
-        for slot in draw.slots:
-            slot.got = np.frombuffer(payloads[slot.buffer].tobytes(), DTYPES[slot.dtype].numpy).reshape(
-                slot.shape
-            )
-        for check in (SpecialValues(), Values()):
-            finding = check.inspect(draw)
-            if finding is not None:
-                what = f"A timed launch gave another result than the verified ones: {finding.summary}"
-                return Finding(finding.outcome, what, finding.evidence)
-    return None
