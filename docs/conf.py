@@ -26,7 +26,7 @@ html_logo = "../kernelspec/logo-svg.svg"
 html_copy_source = False
 html_show_sphinx = False
 highlight_language = "none"
-pygments_style = "friendly"
+pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "github-dark"
 
 # Outputs are committed, and a test runs the notebooks again: a site can be built where no kernel can run.
