@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,17 +16,17 @@ from llmkernel.evaluation.report import Measurement, Report
 from llmkernel.evaluation.statistics import measurement, ratio_interval, relative_error_of_median
 from llmkernel.evaluation.timed import TimedKernel
 from llmkernel.evaluation.timing import (
-    BASELINES,
     FASTER,
     LEAST_TURNS,
     RELATIVE_ERROR,
     SECONDS,
     draws_for_timing,
 )
-from llmkernel.evaluation.worker.client import POOL
+from llmkernel.evaluation.worker.client import POOL, Worker, WorkerPool
 from llmkernel.problem.problem import Problem
 from llmkernel.problem.signature import ArraySpec, Signature
 
+SECOND = WorkerPool()
 EMULATED_TURNS = 2
 
 
@@ -89,12 +90,13 @@ def compare_sources(
         _require_passed(reports[-1], label)
     stage("timing")
     draws = draws_for_timing(problem, device)
-    # A process each, as a baseline has: neither can see what the other computes.
+    is_emulation = device == "cpu"
+    # A process each: neither can see what the other computes.
     with (
+        _second_worker(device) as other,
         TimedKernel(POOL.get(device), sources[0], draws) as first,
-        TimedKernel(BASELINES.get(device), sources[1], draws) as second,
+        TimedKernel(other, sources[1], draws) as second,
     ):
-        is_emulation = device == "cpu"
         _require_launches(first, second)
         rows = _in_turn(first, second, labels, is_emulation=is_emulation)
         for timed, label in zip((first, second), labels, strict=True):
@@ -104,6 +106,15 @@ def compare_sources(
         resources = (first.resources_with_occupancy(), second.resources_with_occupancy())
     claim = "Emulated on the CPU: this says nothing about speed on a GPU." if is_emulation else _claim(rows)
     return Comparison(labels, (reports[0], reports[1]), rows, resources, is_emulation, claim)
+
+
+@contextmanager
+def _second_worker(device: str) -> Iterator[Worker]:
+    """Yield a worker beside the usual one; it goes with its memory as soon as nothing is compared any more."""
+    try:
+        yield SECOND.get(device)
+    finally:
+        SECOND.close()
 
 
 def require_same_signature(first: Signature, second: Signature, labels: Sequence[str]) -> None:
