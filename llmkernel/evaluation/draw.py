@@ -14,6 +14,7 @@ from llmkernel.evaluation.tolerance import Floats, comparable, condition_of, dev
 from llmkernel.evaluation.worker.harness import DrawResult
 from llmkernel.problem.arrays import HostArray
 from llmkernel.problem.dtypes import DTYPES
+from llmkernel.problem.families import FAMILIES
 from llmkernel.problem.workloads import Workload
 
 
@@ -114,7 +115,8 @@ class Draw:
     def _condition(self, number: int) -> Floats | None:
         slot = self.slots[number]
         target = slot.target
-        is_exact = target.is_exact or self.workload.family == "small integers"
+        family = FAMILIES.get(self.workload.family)
+        is_exact = target.is_exact or (family is not None and family.is_exact)
         if is_exact or not target.has_oracle or target.allowed.policy != "derived":
             return None
         mask = comparable(target.at_dtype, target.oracle, target.at_dtype)

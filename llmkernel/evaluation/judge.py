@@ -226,8 +226,7 @@ class Judge(Trial):
                     workload.sizes,
                     workload.family,
                     seed=workload.seed,
-                    varies_scalars=workload.varies_scalars,
-                    are_small_scalars_far=workload.are_small_scalars_far,
+                    scalars=workload.scalars,
                     reduction=self._lengths.longest(workload.sizes),
                 )
             expected = expect(problem, workload, inputs, self._lengths)

@@ -6,10 +6,8 @@ secret, and families are not described to a provider: a kernel must be right bec
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -53,12 +51,16 @@ class Family:
         Returns a float64 array of the shape that it is asked for.
     is_special : bool
         Holds NaN, infinities or extremes, where the reference itself may have no meaning.
+    is_exact : bool
+        Holds small numbers with so few digits that they, and their sums and products, are exact: no rounding of the
+        inputs excuses a result.
     """
 
     name: str
     why: str
     fill: Callable[[Fill], Floats]
     is_special: bool = False
+    is_exact: bool = False
 
 
 def _normal(f: Fill) -> Floats:
@@ -114,6 +116,16 @@ def _integers(f: Fill) -> Floats:
     return f.rng.integers(-3, 4, f.shape).astype(np.float64)
 
 
+def _halves(f: Fill) -> Floats:
+    return f.rng.integers(-7, 8, f.shape) / 2.0
+
+
+def _decimals(f: Fill) -> Floats:
+    # Prices, percentages, hand-made tests: numbers that no continuous draw ever gives.
+    steps = f.rng.choice(np.array([0.01, 0.1, 0.25]), f.shape)
+    return np.asarray(f.rng.integers(-40, 41, f.shape) * steps)
+
+
 def _spread(f: Fill) -> Floats:
     bound = min(1e3, f.largest / 8)
     return np.asarray(f.rng.uniform(-bound, bound, f.shape))
@@ -156,7 +168,14 @@ FAMILIES: dict[str, Family] = {
         Family("one-hot", "an element that is never read", _one_hot),
         Family("constant", "division by a spread of zero", _constant),
         Family("zeros", "division by zero, log of zero", _zeros),
-        Family("small integers", "exact for linear operators: any deviation is a mistake", _integers),
+        Family(
+            "small integers",
+            "exact for linear operators: any deviation is a mistake",
+            _integers,
+            is_exact=True,
+        ),
+        Family("halves", "ties: rounding to even, away from zero, or up", _halves, is_exact=True),
+        Family("decimals", "a number that is treated apart, and that only people write", _decimals),
         Family("spread to ±1e3", "overflow in an intermediate result", _spread),
         Family("extremes", "overflow that the reference does not have", _extremes, is_special=True),
         Family("denormals", "denormal numbers flushed to zero", _denormals, is_special=True),
@@ -219,23 +238,6 @@ def integer_array(rng: Generator, shape: tuple[int, ...], example: HostArray, bo
         high = max(0, bound - 1)
         low = min(low, high)
     return rng.integers(low, high, shape, dtype=example.dtype, endpoint=True)
-
-
-def scalar_value(rng: Generator, example: Any, *, is_size: bool, is_far: bool = False) -> Any:
-    """Return another value of a scalar: a constant built into a kernel is seen no other way.
-
-    Integers that stand for a size (they equal an axis, or bound one) stay as they are. With `is_far`, floats below 0.1
-    become 0.25 to 0.75, of the same sign.
-    """
-    if isinstance(example, bool | np.bool_):
-        return not example
-    if isinstance(example, int | np.integer):
-        return example if is_size else type(example)(int(example) + int(rng.integers(1, 3)))
-    if isinstance(example, complex | np.complexfloating):
-        return type(example)(complex(example) * complex(1.0 + rng.random(), rng.random()))
-    if is_far and abs(float(example)) < 0.1:
-        return type(example)(math.copysign(0.25 + 0.5 * rng.random(), float(example)))
-    return type(example)(float(example) * (1.25 + 0.5 * rng.random()) if example else 0.25 + rng.random())
 
 
 def dtype_of(value: HostArray) -> str:

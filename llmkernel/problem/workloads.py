@@ -170,19 +170,20 @@ def full_workloads(problem: Problem) -> list[Workload]:
     small = odd or own
     if element_count(problem, small) > LARGEST_DERIVED_ELEMENTS:
         small = own
+    # Whole blocks and tiles: a bound that is off by one shows only here, and arrays end where pages do.
+    whole = _multiples(small, 128 if len(small) < 3 else 64)
+    elsewhere = {"halves": other or small}
+    if element_count(problem, whole) <= LARGEST_DERIVED_ELEMENTS:
+        elsewhere["decimals"] = whole
     draws = [Workload(own, "example", new_seed(), is_users_own=True)]
-    draws += [Workload(small, f, new_seed()) for f in FAMILIES]
+    draws += [Workload(elsewhere.get(f, small), f, new_seed()) for f in FAMILIES]
     draws += [Workload(own, "normal", new_seed(), is_users_own=True)]
     if element_count(problem, own) <= LARGEST_DERIVED_ELEMENTS:
         draws += [Workload(own, "shifted by 1e4", new_seed(), is_users_own=True)]
     if other:
-        draws += [Workload(other, f, new_seed()) for f in ("normal", "small integers")]
+        draws += [Workload(other, "normal", new_seed())]
     draws += [Workload(s, "normal", new_seed(), is_users_own=True) for s in problem.extra_sizes]
     draws += [Workload(s, "normal", new_seed()) for s in edge_sizes(problem)]
-    # Whole blocks and tiles: a bound that is off by one shows only here, and arrays end where pages do.
-    whole = _multiples(small, 128 if len(small) < 3 else 64)
-    if element_count(problem, whole) <= LARGEST_DERIVED_ELEMENTS:
-        draws.append(Workload(whole, "normal", new_seed()))
     draws.append(Workload(small, "normal", new_seed(), layout="misaligned"))
     # Wide loads are often guarded by the size alone: sizes that invite them, at addresses that forbid them.
     draws.append(Workload(_multiples(small, 16), "normal", new_seed(), layout="misaligned"))

@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmkernel.problem.families import FAMILIES, float_array, integer_array, scalar_value
+from llmkernel.problem.families import FAMILIES, float_array, integer_array
 from llmkernel.problem.problem import make_problem
 from llmkernel.problem.reference import make_reference
+from llmkernel.problem.scalars import scalar_value
 from llmkernel.problem.workloads import draw_inputs, full_workloads, quick_workloads, secret_sizes
 
 X = np.ones((64, 48), np.float32)
@@ -55,7 +56,7 @@ def test_labels_stay_below_the_number_of_classes():
 
 def test_scalars_take_other_values_but_sizes_do_not():
     problem = problem_of(lambda x, eps, k: x[:, :k] + eps, X, 1e-5, 48)
-    _, eps, k = draw_inputs(problem, {"M": 4, "N": 60}, "normal", seed=5, varies_scalars=True)
+    _, eps, k = draw_inputs(problem, {"M": 4, "N": 60}, "normal", seed=5, scalars="other")
     assert eps != 1e-5
     assert k == 48
 
