@@ -16,7 +16,7 @@ from llmkernel.evaluation.report import CheckResult, Report
 from llmkernel.problem.problem import Problem
 from llmkernel.prompts.build import build_request
 from llmkernel.providers.base import Provider, Reply, Request, Started, TextDelta, Thinking, Usage, Waiting
-from llmkernel.providers.errors import failure_of_reply
+from llmkernel.providers.errors import BudgetReachedError, failure_of_reply
 from llmkernel.providers.usage import stream_counted
 from llmkernel.synthesis.events import (
     Attempt,
@@ -126,6 +126,7 @@ class Loop:
         self.usage = Usage()
         self.cost_usd: float | None = 0.0
         self._started = time.monotonic()
+        self._advice: str | None = None
 
     def run(self) -> LoopResult:
         """Run until a candidate is accepted.
@@ -146,12 +147,14 @@ class Loop:
             try:
                 attempt = self._attempt(len(self.attempts) + 1)
             except ProviderError as error:
-                # An offline provider that has nothing more to offer ends the attempts; it did not fail.
-                is_exhausted = self.provider.is_offline and bool(self.attempts)
+                # An offline provider that has nothing more to offer ends the attempts; it did not fail. Nor does a budget.
+                has_no_more = self.provider.is_offline or isinstance(error, BudgetReachedError)
+                is_exhausted = has_no_more and bool(self.attempts)
                 if self._best() is None and not is_exhausted:
                     self.emit(GaveUp(error.what, tuple(self.attempts)))
                     raise
                 reason = error.what
+                self._advice = error.next_step if isinstance(error, BudgetReachedError) else None
                 break
             self.attempts.append(attempt)
             self.emit(AttemptFinished(attempt))
@@ -218,6 +221,7 @@ class Loop:
         return reply
 
     def _stream(self, request: Request) -> Reply:
+        self._check_budgets(request)
         reply: Reply | None = None
         counted = stream_counted(
             self.provider,
@@ -248,6 +252,29 @@ class Loop:
         known = self.cost_usd is not None and reply.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
         return reply
+
+    def _check_budgets(self, request: Request) -> None:
+        """Refuse a request that a budget of this cell has no room for: what its prompt alone takes is estimated."""
+        if self.provider.is_offline:
+            return
+        limit, spent = self.options.budget_usd, self.cost_usd
+        least = self.provider.estimate_usd(request) or 0.0
+        if limit is not None and spent is not None and spent + least > limit:
+            raise BudgetReachedError(
+                f"The cell's budget of ${limit:.4g} has no room for another request; it was not sent.",
+                rule="budget_usd is checked before a request, never after",
+                received=f"${spent:.4g} spent so far, about ${least:.4g} more for the prompt alone",
+                next_step="Raise it: %config LLMKernel.budget_usd = …",
+            )
+        most, taken = self.options.token_budget, self.usage.input_tokens + self.usage.output_tokens
+        size = self.provider.count_tokens(request)
+        if most is not None and taken + size > most:
+            raise BudgetReachedError(
+                f"The cell's budget of {most} tokens has no room for another request; it was not sent.",
+                rule="token_budget is checked before a request, never after",
+                received=f"{taken} tokens taken so far, about {size} more for the prompt alone",
+                next_step="Raise it: %config LLMKernel.token_budget = …",
+            )
 
     def _source(self, reply: Reply) -> tuple[str | None, Report | None]:
         """Return the candidate of a reply, or the report that says why there is none."""
@@ -358,6 +385,8 @@ class Loop:
 
     def _next_step(self, outcome: str) -> str:
         """Return what helps against the limit that ended it."""
+        if self._advice:
+            return self._advice
         if outcome == "inconclusive":
             return "No other kernel will help: change the reference or its example inputs as the reason says."
         limit, budget = self.options.total_seconds, self.options.budget_usd

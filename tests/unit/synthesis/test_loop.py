@@ -4,7 +4,7 @@ from llmkernel.errors import NotAcceptedError
 from llmkernel.evaluation.worker.client import POOL
 from llmkernel.problem.problem import make_problem
 from llmkernel.problem.reference import make_reference
-from llmkernel.providers.errors import OverloadedError, RefusedError
+from llmkernel.providers.errors import BudgetReachedError, OverloadedError, RefusedError
 from llmkernel.synthesis.events import AttemptFinished, GaveUp, TextReceived, WaitingSeen
 from llmkernel.synthesis.loop import Loop, LoopOptions
 from tests.unit.evaluation.kernels import AXPY, axpy, axpy_inputs
@@ -14,9 +14,9 @@ WRONG = AXPY.replace("+ y[i]", "- y[i]")
 OTHER_WRONG = AXPY.replace("+ y[i]", "+ 2.0f * y[i]")
 
 
-def run(replies, **options):
+def run(replies, kind=ScriptedProvider, **options):
     problem = make_problem(*make_reference(axpy, axpy_inputs()), intent="a times x plus y")
-    provider = ScriptedProvider(replies)
+    provider = kind(replies)
     events = []
     loop = Loop(problem, provider, "cpu", POOL.get("cpu").limits(), LoopOptions(**options), events.append)
     try:
@@ -156,3 +156,31 @@ def test_an_interrupt_in_a_listener_closes_the_stream():
     with pytest.raises(KeyboardInterrupt):
         loop.run()
     assert provider.closed == 1
+
+
+class Dear(ScriptedProvider):
+    """A prompt takes 0.4 dollars, or 40 tokens, at least."""
+
+    def estimate_usd(self, request):
+        return 0.4
+
+    def count_tokens(self, request):
+        return 40
+
+
+@pytest.mark.parametrize(("option", "limit"), [("budget_usd", 0.3), ("token_budget", 39)])
+def test_a_prompt_that_the_budget_has_no_room_for_is_not_sent(option, limit):
+    error, provider, events = run([reply(AXPY)], kind=Dear, **{option: limit})
+    assert isinstance(error, BudgetReachedError)
+    assert option in error.next_step
+    assert provider.requests == []
+    assert any(isinstance(e, GaveUp) for e in events)
+
+
+@pytest.mark.parametrize(("option", "limit"), [("budget_usd", 0.8), ("token_budget", 50)])
+def test_attempts_before_that_are_kept(option, limit):
+    error, provider, _ = run([reply(WRONG), reply(AXPY)], kind=Dear, **{option: limit})
+    assert isinstance(error, NotAcceptedError)
+    assert "no room for another request" in str(error)
+    assert option in error.next_step
+    assert len(error.attempts) == len(provider.requests) == 1
