@@ -27,8 +27,8 @@ border-radius:6px;background:var(--bg);color:var(--fg);font-size:13px;line-heigh
 @ .choose .widget-hbox{padding:0 18px 6px;flex-wrap:wrap;gap:6px 18px}
 @ .choose .widget-dropdown{height:30px;width:auto;margin:0}
 @ .choose .widget-label{color:var(--mut);width:auto;min-width:0;margin-right:8px;font-size:13px}
-@ .choose select{height:30px;min-width:190px;border:1px solid var(--line);border-radius:6px;
-background-color:var(--bg);color:var(--fg);font-size:13px}
+@ .choose select{appearance:auto;background-image:none;height:30px;min-width:190px;
+border:1px solid var(--line);border-radius:6px;background-color:var(--bg);color:var(--fg);font-size:13px}
 @ .cmp{table-layout:fixed;min-width:620px}
 @ .cmp th{font-weight:600;color:var(--fg);padding-bottom:4px}
 @ .cmp td{border:0;padding:0 6px 0 0;vertical-align:top}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -39,24 +40,34 @@ class WidgetSurface(NotebookSurface):
         self._on_cancel = on_cancel or (lambda: None)
         self._widget: LiveWidget | None = None
         self._last: tuple[LiveState, float] | None = None
+        self._is_plain = False
 
     def show(self, state: LiveState, now: float) -> None:
         """Update the widgets; a record that is looked up is over too soon for any."""
-        if self._widget is None and all(stage.name == "replay" for stage in state.stages):
+        is_quick = self._widget is None and all(stage.name == "replay" for stage in state.stages)
+        if self._is_plain or is_quick:
             super().show(state, now)
             return
         self._last = state, now
         if self._widget is not None:
             self._widget.update(state, now, do_clicks_arrive=do_clicks_arrive(self._shell))
             return
+        try:
+            view = self._make(state, now)
+        except Exception:  # noqa: BLE001 - an ipywidgets that does not work is as good as none
+            self._widget, self._is_plain = None, True
+            view = {}
+        # A front end without widgets shows the HTML instead.
+        self.update({**view, **live_bundle(state, now)})
+
+    def _make(self, state: LiveState, now: float) -> dict[str, Any]:
         from llmkernel.display.live_widget import VIEW_MIME, LiveWidget
 
         if state.name in _KEPT:
             _KEPT.pop(state.name).close()
         self._widget = LiveWidget(self._on_cancel)
         self._widget.update(state, now, do_clicks_arrive=True)
-        # A front end without widgets shows the HTML instead.
-        self.update({VIEW_MIME: self._widget.view, **live_bundle(state, now)})
+        return {VIEW_MIME: self._widget.view}
 
     def close(self, bundle: dict[str, Any]) -> None:
         """Put `bundle` in the place of the widgets."""
@@ -64,14 +75,18 @@ class WidgetSurface(NotebookSurface):
         widget, self._widget = self._widget, None
         if widget is None or self._last is None:
             return
-        if not self._keeps:
-            widget.close()
-            return
+        # The report is shown: what the widgets do now must not fail the cell.
+        with contextlib.suppress(Exception):
+            if self._keeps:
+                self._keep(widget, *self._last)
+            else:
+                widget.close()
+
+    def _keep(self, widget: LiveWidget, state: LiveState, now: float) -> None:
         from IPython.display import display
 
         from llmkernel.display.live_widget import VIEW_MIME
 
-        state, now = self._last
         widget.finish(state, now)
         _KEPT[state.name] = widget
         note = _KEPT_NOTE.format(name=state.name)

@@ -5,7 +5,14 @@ from llmkernel.evaluation.worker.client import POOL
 from llmkernel.problem.problem import make_problem
 from llmkernel.problem.reference import make_reference
 from llmkernel.providers.errors import BudgetReachedError, OverloadedError, RefusedError
-from llmkernel.synthesis.events import AttemptFinished, GaveUp, TextReceived, WaitingSeen
+from llmkernel.synthesis.events import (
+    AttemptFinished,
+    GaveUp,
+    PromptBuilt,
+    SamplesTaken,
+    TextReceived,
+    WaitingSeen,
+)
 from llmkernel.synthesis.loop import Loop, LoopOptions
 from tests.unit.evaluation.kernels import AXPY, axpy, axpy_inputs
 from tests.unit.synthesis.scripted import ScriptedProvider, reply
@@ -30,6 +37,16 @@ def test_the_first_candidate_that_passes_is_accepted():
     assert result.accepted.number == 1
     assert len(provider.requests) == 1
     assert any(isinstance(e, TextReceived) for e in events)
+    assert any(isinstance(e, SamplesTaken) for e in events)
+
+
+def test_a_listener_is_told_exactly_what_is_sent():
+    _, provider, events = run([reply(WRONG), reply(AXPY)])
+    told = [e.messages for e in events if isinstance(e, PromptBuilt)]
+
+    assert told == [
+        (("system", r.system), *((m.role, m.text) for m in r.messages)) for r in provider.requests
+    ]
 
 
 def test_failures_are_fed_back_and_every_attempt_is_kept():
