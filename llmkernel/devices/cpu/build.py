@@ -25,6 +25,7 @@ from llmkernel.devices.cpu.cache import (
     require_room,
     work_directory,
 )
+from llmkernel.devices.cpu.copy_alignment import check_copies
 from llmkernel.devices.cpu.diagnostics import compile_error, parse_diagnostics
 from llmkernel.devices.cpu.elf import check_module, read_elf
 from llmkernel.devices.cpu.includes import HEADERS, PACKAGE_HEADERS, refuse_foreign_includes
@@ -127,6 +128,7 @@ def _build(source: str, kernels: Sequence[str], arch: str | None, *, is_checked:
         toolchain.path,
         *flags,
         _headers_digest(),
+        _rewriters_digest(),
         text,
     )
     library = cache_directory() / f"{key}.so"
@@ -207,7 +209,7 @@ def _compile(
         if is_checked:
             for header in PACKAGE_HEADERS.glob("*.cuh"):
                 (work / header.name).write_text(separate_shared(header.read_text()))
-        code, log = _run_compiler(toolchain.compile_kernel(unit, compiled, flags), toolchain, work)
+        code, log = _compile_unit(toolchain, flags, unit, compiled, work)
         diagnostics = parse_diagnostics(log, kernels)
         if code:
             require_room(work)  # or it is no fault of the source
@@ -226,6 +228,21 @@ def _compile(
         # The facts first: a library that is in place has its facts.
         publish(made, facts)
         publish(linked, library)
+
+
+def _compile_unit(
+    toolchain: Toolchain, flags: tuple[str, ...], unit: Path, compiled: Path, work: Path
+) -> tuple[int, str]:
+    """Compile to an object file; return the exit code and what was said."""
+    if not toolchain.compiles_through_listing:
+        return _run_compiler(toolchain.compile_kernel(unit, compiled, flags), toolchain, work)
+    listing = work / "candidate.ll"
+    code, log = _run_compiler(toolchain.list_kernel(unit, listing, flags), toolchain, work)
+    if code:
+        return code, log
+    listing.write_text(check_copies(listing.read_text()))
+    code, more = _run_compiler(toolchain.compile_listing(listing, compiled, flags), toolchain, work)
+    return code, log + more
 
 
 def _facts(path: Path) -> dict[str, Any] | None:
@@ -319,6 +336,13 @@ def _tree_digest(*roots: Path) -> str:
 @cache
 def _headers_digest() -> str:
     return _tree_digest(HEADERS, PACKAGE_HEADERS)
+
+
+@cache
+def _rewriters_digest() -> str:
+    # What they do to headers and to clang's output does not show in the text that is compiled.
+    here = Path(__file__).parent
+    return _digest(*((here / name).read_text() for name in ("separate_shared.py", "copy_alignment.py")))
 
 
 @cache

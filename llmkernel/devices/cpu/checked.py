@@ -178,7 +178,8 @@ def _run(
 
 def _is_explained(fault: Fault, found: list[CheckedFinding]) -> bool:
     """Whether the access that ended the run was already reported, before it was made."""
-    return fault.kind == "illegal_address" and any(f.kind == "out_of_bounds" for f in found)
+    kind = {"illegal_address": "out_of_bounds"}.get(fault.kind, fault.kind)
+    return kind in ("out_of_bounds", "misaligned_address") and any(f.kind == kind for f in found)
 
 
 def _images(plan: LaunchPlan, payloads: Mapping[str, Bytes], seed: int) -> dict[str, Image]:

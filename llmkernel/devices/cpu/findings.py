@@ -18,6 +18,7 @@ _KINDS = {
     ReportType.UNINITIALISED_READ: "uninitialised_read",
     ReportType.DATA_RACE: "data_race",
     ReportType.BARRIER_WITHOUT_LANES: "invalid_synchronization",
+    ReportType.MISALIGNED_ELEMENT: "misaligned_address",
 }
 
 
@@ -67,8 +68,11 @@ class FindingReader:
     def _access(self, kind: str, report: Report, details: dict[str, Any]) -> str:
         """Return an access in words, and add it to `details`."""
         place, where = self._place(report)
-        details |= {**where, "access": _access(report.kind)}
         by = f"by {_who(report.thread, report.block)}{_line(report.line)}"
+        if kind == "misaligned_address":
+            details |= {**where, "alignment": report.code}
+            return f"{place} is accessed {by} as a vector whose address must be a multiple of {report.code}"
+        details |= {**where, "access": _access(report.kind)}
         if kind == "uninitialised_read":
             return f"{place} is read {by} before anything was written there"
         if kind == "out_of_bounds":

@@ -43,6 +43,7 @@ class ReportType(IntEnum):
     UNINITIALISED_READ = 14
     DATA_RACE = 15
     BARRIER_WITHOUT_LANES = 16
+    MISALIGNED_ELEMENT = 17
 
 
 @dataclass(frozen=True)

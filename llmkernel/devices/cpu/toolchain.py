@@ -171,6 +171,29 @@ class Toolchain:
             str(output),
         ]
 
+    @property
+    def compiles_through_listing(self) -> bool:
+        """Whether a candidate is compiled in two steps, between which `copy_alignment.check_copies` is due."""
+        return self.kind != "g++"
+
+    def list_kernel(self, source: Path, listing: Path, flags: tuple[str, ...]) -> list[str]:
+        """Return the command of the first step: the front end's output, as text."""
+        command = self.compile_kernel(source, listing, flags)
+        command[command.index("-c")] = "-S"
+        return [*command, "-emit-llvm", "-Xclang", "-disable-llvm-passes"]
+
+    def compile_listing(self, listing: Path, output: Path, flags: tuple[str, ...]) -> list[str]:
+        """Return the command of the second step."""
+        return [
+            *self._compiler(),
+            *flags,
+            "-Wno-unused-command-line-argument",
+            "-c",
+            str(listing),
+            "-o",
+            str(output),
+        ]
+
     def link_kernel(self, objects: Path, output: Path, *, is_checked: bool = False) -> list[str]:
         """Return the command that links it; without start files, nothing in it runs when it is loaded."""
         script = str(_RUNTIME / "checked" / "no_initialisers.ld")

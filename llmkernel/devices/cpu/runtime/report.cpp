@@ -105,6 +105,7 @@ struct MisalignedAccess {
 
 extern "C" __attribute__((visibility("default"))) void __ubsan_handle_type_mismatch_v1_abort(
     const MisalignedAccess* access, unsigned long address) {
+    cpu_device::check_misaligned(address, 1u << access->alignment_log2, __builtin_frame_address(0));
     cpu_device::Report report = {};
     report.type = cpu_device::ReportType::misaligned;
     report.line = cpu_device::place(access->line, access->file);
@@ -112,5 +113,16 @@ extern "C" __attribute__((visibility("default"))) void __ubsan_handle_type_misma
     report.address = address;
     report.pc = (cpu_device::u64)__builtin_return_address(0) - 1;
     strncpy(report.text, access->type->name, sizeof report.text - 1);
+    cpu_device::fail(report);
+}
+
+extern "C" void cpu_device_misaligned(const void* address, unsigned long alignment) {
+    cpu_device::check_misaligned((cpu_device::u64)address, (cpu_device::u32)alignment, __builtin_frame_address(0));
+    cpu_device::Report report = {};
+    report.type = cpu_device::ReportType::misaligned;
+    report.line = cpu_device::header_line;
+    report.code = (int)alignment;
+    report.address = (cpu_device::u64)address;
+    report.pc = (cpu_device::u64)__builtin_return_address(0) - 1;
     cpu_device::fail(report);
 }

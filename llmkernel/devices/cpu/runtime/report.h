@@ -22,6 +22,7 @@ enum class ReportType : u32 {
     out_of_bounds = 13,
     uninitialised_read = 14,
     data_race = 15,  // with the other access
+    misaligned_element = 17,  // code: the alignment; the run ends
     barrier_without_lanes = 16,  // line; finished: lanes of the warp that have returned, at_barrier: those that wait
 };
 

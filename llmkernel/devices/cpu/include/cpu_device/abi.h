@@ -99,6 +99,7 @@ cpu_device::u64 cpu_device_collective(
 const cpu_device::u64* cpu_device_gathered(void);
 cpu_device::u32 cpu_device_active_mask(unsigned line);
 void cpu_device_yield(void);
+[[noreturn]] void cpu_device_misaligned(const void* address, unsigned long alignment);
 [[noreturn]] void cpu_device_trap(const char* what, unsigned line);
 cpu_device::u64 cpu_device_nanoseconds(void);
 // Checked mode only: where a shared variable of the calling thread's block lies.

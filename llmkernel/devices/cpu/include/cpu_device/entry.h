@@ -47,6 +47,14 @@ struct KernelEntry<Kernel> {
 
 }  // namespace cpu_device
 
+#ifdef __clang__
+// Called where a whole vector is copied (devices/cpu/copy_alignment.py).
+extern "C" __attribute__((used)) CPU_DEVICE_INLINE void cpu_device_require_alignment(const void* address,
+                                                                                     unsigned long mask) {
+    if (__builtin_expect(((unsigned long)address & mask) != 0, 0)) cpu_device_misaligned(address, mask + 1);
+}
+#endif
+
 // Where the runner finds this thread's static shared memory.
 #define CPU_DEVICE_STATIC_SHARED_ANCHOR                                                 \
     extern "C" __attribute__((visibility("default"))) void* cpu_device_static_shared() { \

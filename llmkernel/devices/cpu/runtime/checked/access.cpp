@@ -19,6 +19,12 @@ static Report report_of(ReportType type, const Access& access, const Region& reg
     return report;
 }
 
+void report_misaligned(const Access& access, const Region& region) {
+    Report report = report_of(ReportType::misaligned_element, access, region, access.address);
+    report.code = (int)access.bytes;
+    report_finding(report);
+}
+
 void report_out_of_bounds(const Access& access, const Region& region) {
     // A vector that begins inside is named by its first byte outside.
     const u64 end = region.begin + region.bytes;

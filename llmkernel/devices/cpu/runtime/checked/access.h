@@ -24,6 +24,7 @@ struct PendingStore {
     Report report;
 };
 
+void report_misaligned(const Access& access, const Region& region);
 void report_out_of_bounds(const Access& access, const Region& region);
 // Report a read of what nobody wrote; remember what is written.
 void check_initialised(const Access& access, Region& region);

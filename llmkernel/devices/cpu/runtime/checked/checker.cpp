@@ -101,6 +101,14 @@ void check_access(u64 address, u64 bytes, u32 kind, const void* frame) {
     check_races(access, *region, pending);
 }
 
+void check_misaligned(u64 address, u32 alignment, const void* frame) {
+    if (!is_on || !cpu_device_thread) return;
+    const Region* region = find_region(address, 1);
+    if (!region) return;
+    const Access access = {address, alignment, 0, line_of_caller(frame), cpu_device_thread->rank, block_clock};
+    report_misaligned(access, *region);
+}
+
 void check_fence(bool is_device_wide) {
     settle_store(pending);
     block_clock->fence(cpu_device_thread->rank, is_device_wide);

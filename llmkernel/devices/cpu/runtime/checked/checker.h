@@ -22,6 +22,8 @@ void check_barrier();
 void check_partial_warp(u32 line, u32 waiting, u32 finished);
 void check_warp_barrier(u32 warp, u32 lanes);
 void check_launch_end();
+// A vector is about to be accessed at an address that it cannot have; `frame` is that of the function which was told so.
+void check_misaligned(u64 address, u32 alignment, const void* frame);
 // The calling thread stops for now: what it has just stored is in memory.
 void check_pause();
 
