@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
@@ -9,10 +10,12 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from llmkernel.config import LLMKernel, get_config
 from llmkernel.errors import CandidateError, UsageError
 from llmkernel.magics.job import make_job, make_unverified_job
+from llmkernel.magics.namespace import is_kernel
 from llmkernel.magics.options import CUDA_ARGUMENTS, CudaOptions, declare, parse_options
 
 if TYPE_CHECKING:
     from llmkernel.problem.signature import Signature
+    from llmkernel.synthesis.unverified_kernel import UnverifiedKernel
 
 _USAGE = "%%cuda [NAME] [--from REFERENCE] [options]\n    a .cu file under its launch header"
 
@@ -74,8 +77,16 @@ class CudaMagics(Magics):  # type: ignore[misc]
 
         with CellOutput(options.name, quiet=options.quiet, live=options.live) as output:
             kernel = accept_unverified(cell, **arguments, on_event=output)
+            self._warn_of_replaced(kernel)
             output.finish(kernel)
         self.shell.push({options.name: kernel})
+
+    def _warn_of_replaced(self, kernel: UnverifiedKernel) -> None:
+        """Say in the report that a verified kernel loses its name to this one."""
+        before = self.shell.user_ns.get(kernel.__name__)
+        if is_kernel(before) and before.report.is_verified:
+            what = f"It takes the name of a verified kernel. %kernels rollback {kernel.__name__} 1 puts that one back."
+            kernel.report = replace(kernel.report, warnings=(*kernel.report.warnings, what))
 
 
 def _signature_of(source: str) -> Signature | None:
