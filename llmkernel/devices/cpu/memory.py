@@ -27,7 +27,6 @@ SLOTS_BASE = 0x1000_0000_0000
 SLOTS_BYTES = 1 << 46
 MAX_SLOT_BYTES = 1 << 35
 STACKS_BASE = 0x0800_0000_0000
-_CANARY = 0xA7
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,8 @@ class BufferFile:
 
     def __init__(self, plan: LaunchPlan, executions: Sequence[Mapping[str, Image]]) -> None:
         self.slots: list[list[Slot]] = []
+        # What lies around the images: drawn anew for each file, so that no kernel can write it back.
+        self._canary = np.frombuffer(os.urandom(PAGE), np.uint8)
         self.file = -1
         count = max(len(plan.buffers) * len(executions), 1)
         self.slot_bytes = min(MAX_SLOT_BYTES, SLOTS_BYTES // count) // PAGE * PAGE
@@ -124,9 +125,9 @@ class BufferFile:
         for slot in (slot for row in self.slots for slot in row):
             pages = self._pages(slot)
             end = slot.image_at + slot.image.data.nbytes
-            pages[: slot.image_at] = _CANARY
+            pages[: slot.image_at] = self._canary[: slot.image_at]
             pages[slot.image_at : end] = slot.image.data
-            pages[end:] = _CANARY
+            pages[end:] = self._canary[: pages.size - end]
             if slot.name in zeroed:
                 begin = slot.image_at + slot.image.offset
                 pages[begin : begin + slot.image.nbytes] = 0
@@ -146,7 +147,7 @@ class BufferFile:
             if slot.name in names:
                 slot.image.data[:] = pages[slot.image_at : end]
             for begin, part in ((0, pages[: slot.image_at]), (end, pages[end:])):
-                changed = np.flatnonzero(part != _CANARY)
+                changed = np.flatnonzero(part != self._canary[: part.size])
                 if changed.size and overrun is None:
                     overrun = slot, begin + int(changed[0]) - slot.image_at - slot.image.offset
         return overrun

@@ -341,3 +341,16 @@ def test_a_fault_in_an_inlined_header_function_has_the_line_of_its_call() -> Non
     fault = fault_of(source, np.zeros(4, np.float32), np.zeros(2, np.float32), block=1)
     assert (fault.kind, fault.details["element"]) == ("illegal_address", 4096)
     assert fault.details["line"] in (4, 5, 6)
+
+
+def test_what_lies_around_buffers_and_shared_memory_differs_from_run_to_run() -> None:
+    source = """
+    __global__ void k(const unsigned char* x, unsigned char* seen) {
+      extern __shared__ unsigned char dynamic[];
+      volatile const unsigned char* outside = x;
+      for (int i = 0; i < 16; i++) seen[i] = outside[5 + i], seen[16 + i] = ((volatile unsigned char*)dynamic)[8 + i];
+    }"""
+    arguments = (np.zeros(5, np.uint8), np.zeros(32, np.uint8))
+    first, second = (run(source, "k", 1, 1, *arguments, shared=8).arrays[1] for _ in range(2))
+    assert (first[:16] != second[:16]).any()
+    assert (first[16:] != second[16:]).any()

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,7 +23,8 @@ alignas(1024) __thread char cpu_device_shared[cpu_device::max_shared_bytes + cpu
 
 namespace cpu_device {
 
-constexpr unsigned char watch_byte = 0xC5;
+// What lies behind dynamic shared memory; another word in every process.
+static u64 watch_word;
 // Holds the thread-local shared memory too; the kernels' own frames are on fibers.
 constexpr unsigned long thread_stack_bytes = 1024 * 1024;
 
@@ -116,18 +118,18 @@ static void prepare_shared(const Launch& launch, u64 pattern_seed) {
         const StaticShared found = find_static_shared_memory(static_shared_anchor);
         fill(found.begin, found.bytes, pattern_seed);
     }
-    memset(cpu_device_shared + launch.shared_bytes, watch_byte, shared_watch_bytes);
+    for (unsigned i = 0; i < shared_watch_bytes; i += sizeof watch_word)
+        memcpy(cpu_device_shared + launch.shared_bytes + i, &watch_word, sizeof watch_word);
 }
 
 void check_shared_overrun() {
     if (is_checking()) return;  // every store was looked at
     const unsigned char* after = (const unsigned char*)cpu_device_shared + current->shared_bytes;
-    u64 word, expected;
-    memset(&expected, watch_byte, sizeof expected);
+    u64 word;
     for (unsigned i = 0; i < shared_watch_bytes; i += sizeof word) {
         memcpy(&word, after + i, sizeof word);
-        if (word == expected) continue;
-        while (after[i] == watch_byte) i++;
+        if (word == watch_word) continue;
+        i += (unsigned)__builtin_ctzll(word ^ watch_word) / 8;
         Report report = {};
         report.type = ReportType::shared_overrun;
         report.address = i;
@@ -201,6 +203,8 @@ static unsigned processors() {
 
 bool start_workers(unsigned count) {
     worker_count = count;
+    // Bytes that the system gives every process.
+    memcpy(&watch_word, (const void*)getauxval(AT_RANDOM), sizeof watch_word);
     processor_count = processors();
     sem_init(&end, 0, 0);
     sem_init(&watch, 0, 0);
