@@ -68,11 +68,11 @@ def choices(attempts: Sequence[Attempt]) -> list[tuple[str, int]]:
     return [(f"attempt {a.number} {attempt_verdict(a)}", a.number) for a in attempts if a.source is not None]
 
 
-def comparison_html(attempts: Sequence[Attempt], left: int, right: int) -> Markup:
-    """Return the sources of two attempts side by side."""
+def comparison_html(attempts: Sequence[Attempt], chosen: Sequence[int]) -> Markup:
+    """Return the sources of two attempts side by side, `chosen` by their numbers."""
     by_number = {a.number: a for a in attempts}
-    pair = [by_number[n] for n in (left, right) if n in by_number]
+    pair = [by_number[n] for n in chosen if n in by_number]
     if len(pair) != 2 or pair[0].source is None or pair[1].source is None:
-        return Markup("")
+        return tag("div", tag("p", "Choose two of them.", cls="mut"), cls="part")
     titles = [f"attempt {a.number}: {_word(a)}" for a in pair]
     return tag("div", compare_html(pair[0].source, pair[1].source, *titles), cls="part")

@@ -19,16 +19,16 @@ _RULES = """
 @ .jupyter-button{height:30px;width:auto;min-width:92px;padding:0 12px;border:1px solid var(--line);
 border-radius:6px;background:var(--bg);color:var(--fg);font-size:13px;line-height:28px;box-shadow:none}
 @ .jupyter-button:hover:enabled{border-color:var(--bad);color:var(--bad)}
-@ .jupyter-button:focus-visible,@ select:focus-visible{outline:2px solid var(--bar);outline-offset:2px}
+@ .jupyter-button:focus-visible,@ input:focus-visible{outline:2px solid var(--bar);outline-offset:2px}
 @ .jupyter-button:disabled{color:var(--mut);opacity:1}
 @ .part{padding:0 18px 10px}
 @ .part>details{margin-top:0}
 @ .choose{border-top:1px solid var(--line);padding-top:10px}
 @ .choose .widget-hbox{padding:0 18px 6px;flex-wrap:wrap;gap:6px 18px}
-@ .choose .widget-dropdown{height:30px;width:auto;margin:0}
-@ .choose .widget-label{color:var(--mut);width:auto;min-width:0;margin-right:8px;font-size:13px}
-@ .choose select{appearance:auto;background-image:none;height:30px;min-width:190px;
-border:1px solid var(--line);border-radius:6px;background-color:var(--bg);color:var(--fg);font-size:13px}
+@ .choose .widget-hbox .widget-html-content,@ .choose .widget-checkbox,@ .choose .widget-checkbox *{font-size:13px}
+@ .choose .widget-checkbox{height:auto;width:auto;margin:0}
+@ .choose .widget-checkbox label{display:flex;align-items:center;gap:6px;width:auto;cursor:pointer}
+@ .choose input{margin:0;accent-color:var(--bar)}
 @ .cmp{table-layout:fixed;min-width:620px}
 @ .cmp th{font-weight:600;color:var(--fg);padding-bottom:4px}
 @ .cmp td{border:0;padding:0 6px 0 0;vertical-align:top}

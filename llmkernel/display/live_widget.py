@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from comm.base_comm import BaseComm
-from ipywidgets import HTML, Button, Dropdown, HBox, VBox, Widget, __protocol_version__
+from ipywidgets import HTML, Button, Checkbox, HBox, VBox, Widget, __protocol_version__
 
 from llmkernel.display import live_panels as panels
 from llmkernel.display.live_state import LiveState
@@ -68,7 +68,8 @@ class _ReachableButton(_ReachableWidget, Button):  # type: ignore[misc]
     pass
 
 
-class _ReachableDropdown(_ReachableWidget, Dropdown):  # type: ignore[misc]
+class _ReachableCheckbox(_ReachableWidget, Checkbox):  # type: ignore[misc]
+    # Not a drop-down: in JupyterLab's command mode its arrow keys and letters are the notebook's.
     pass
 
 
@@ -87,8 +88,9 @@ class LiveWidget:
     """
 
     def __init__(self, on_cancel: Callable[[], None]) -> None:
-        self._attempts: list[Any] = []
         self._state: LiveState | None = None
+        self._boxes: dict[int, Any] = {}
+        self._chosen: list[int] = []
         self.cancel = _ReachableButton(
             description="Cancel", icon="stop", tooltip="Stop this cell; the notebook’s variables stay"
         )
@@ -96,12 +98,9 @@ class LiveWidget:
         self.hint = HTML()
         self.announced = HTML()
         self.now = HTML()
-        self.left = _ReachableDropdown(description="Compare", options=[])
-        self.right = _ReachableDropdown(description="with", options=[])
-        for choice in (self.left, self.right):
-            choice.observe(lambda _: self._compare(), "value")
+        self.choices = HBox([HTML(tag("span", "Compare two attempts:", cls="mut"))])
         self.compared = HTML()
-        self.comparison = VBox([HBox([self.left, self.right]), self.compared])
+        self.comparison = VBox([self.choices, self.compared])
         self.finished = VBox()
         self.sent = VBox()
         self._bar = HBox([self.cancel, self.hint])
@@ -174,17 +173,30 @@ class LiveWidget:
 
     def _offer(self, choices: Sequence[tuple[str, int]]) -> None:
         """Offer the attempts that can be compared, the last two to begin with."""
-        if len(choices) < 2:
+        for label, number in choices:
+            if number not in self._boxes:
+                box = _ReachableCheckbox(description=label, indent=False)
+                box.observe(lambda change, number=number: self._choose(number, change["new"]), "value")
+                self._boxes[number] = box
+                self.choices.children = (*self.choices.children, box)
+        if len(choices) > 1:
+            self._chosen = [number for _, number in choices[-2:]]
+            self.comparison.layout.display = None
+            self._compare()
+
+    def _choose(self, number: int, is_chosen: bool) -> None:  # noqa: FBT001
+        """Take a click: two attempts are compared, the one that was chosen first gives way to a third."""
+        if is_chosen == (number in self._chosen):
             return
-        self.left.options = self.right.options = choices
-        self.left.value, self.right.value = choices[-2][1], choices[-1][1]
-        self.comparison.layout.display = None
+        others = [n for n in self._chosen if n != number]
+        self._chosen = [*others[-1:], number] if is_chosen else others
         self._compare()
 
     def _compare(self) -> None:
-        left, right = self.left.value, self.right.value
-        if self._state is not None and left is not None and right is not None:
-            self.compared.value = panels.comparison_html(self._state.finished, left, right)
+        for number, box in self._boxes.items():
+            box.value = number in self._chosen
+        if self._state is not None:
+            self.compared.value = panels.comparison_html(self._state.finished, sorted(self._chosen))
 
 
 def _with_parts(widgets: Iterable[Any]) -> Iterable[Any]:

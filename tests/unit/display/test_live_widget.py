@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -104,6 +105,19 @@ def click(button) -> None:
     )
 
 
+def check(box, *, is_on: bool = True) -> None:
+    box._handle_msg(
+        {
+            "content": {"data": {"method": "update", "state": {"value": is_on}, "buffer_paths": []}},
+            "buffers": [],
+        }
+    )
+
+
+def chosen(widget) -> list[int]:
+    return [number for number, box in widget._boxes.items() if box.value]
+
+
 def test_the_widgets_stand_where_the_report_will_and_nothing_of_them_is_left(wire, clock):
     with view(wire, clock) as output:
         output(PROMPT)
@@ -197,7 +211,7 @@ def test_attempts_are_compared_side_by_side_and_others_can_be_chosen(wire, clock
     clock.now += 1
     output.tick()
     assert widget.comparison.layout.display is None
-    assert [c.value for c in (widget.left, widget.right)] == [1, 2]
+    assert [box.value for box in widget._boxes.values()] == [True, True]
     text = visible_text(widget.compared.value)
     assert "attempt 1: not compiled" in text
     assert "− y[(long long)blockIdx.x * N + threadIdx.x] = expff(" in text
@@ -205,8 +219,20 @@ def test_attempts_are_compared_side_by_side_and_others_can_be_chosen(wire, clock
     assert "equal lines" in text
     assert 'class="k"' in widget.compared.value
 
-    widget.left._handle_msg({"content": {"data": {"method": "update", "state": {"index": 1}}}})
-    assert "unchanged" in widget.compared.value
+    output(AttemptFinished(replace(ex.ATTEMPTS[0], number=3)))
+    clock.now += 1
+    output.tick()
+    assert chosen(widget) == [2, 3]
+    assert "attempt 2: passed" in visible_text(widget.compared.value)
+    check(widget._boxes[1])
+    assert chosen(widget) == [1, 3]
+    assert "attempt 1: not compiled beside attempt 3: not compiled: unchanged" in widget.compared.value
+    check(widget._boxes[3], is_on=False)
+    assert chosen(widget) == [1]
+    assert visible_text(widget.compared.value) == "Choose two of them."
+    check(widget._boxes[2])
+    assert chosen(widget) == [1, 2]
+    assert "attempt 1: not compiled beside attempt 2: passed" in widget.compared.value
     output.fail()
 
 
@@ -371,8 +397,6 @@ def test_a_view_that_cannot_be_made_leaves_the_plain_one(wire, clock, monkeypatc
     "text", ["<script>alert(1)</script>", "</style><img src=x onerror=1>", "\u202e\x1b[31m", "&lt;b&gt;"]
 )
 def test_nothing_that_was_sent_or_written_becomes_markup(wire, clock, text):
-    from dataclasses import replace
-
     output = view(wire, clock)
     for number in (1, 2):
         output(PromptBuilt(number, 2, text, 1, (("system", text), (text, text * 2))))
