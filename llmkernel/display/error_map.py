@@ -86,7 +86,7 @@ def map_sentence(picture: ErrorMap) -> str:
         parts.append(_axis("rows", "row", "".join(rows), picture.shape[-2]))
         parts.append(_axis("columns", "column", "".join(columns), picture.shape[-1]))
     else:
-        parts.append(_axis("elements", "element", "".join(columns), picture.shape[-1]))
+        parts.append(_axis("positions", "position", "".join(columns), picture.shape[-1]))
     return f"{picture.name} ({shape}) has wrong elements in {', '.join(p for p in parts if p)}"
 
 

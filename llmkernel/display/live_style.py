@@ -24,7 +24,7 @@ border-radius:6px;background:var(--bg);color:var(--fg);font-size:13px;line-heigh
 @ .part{padding:0 18px 10px}
 @ .part>details{margin-top:0}
 @ .choose{border-top:1px solid var(--line);padding-top:10px}
-@ .choose .widget-hbox{padding:0 18px 6px;flex-wrap:wrap;gap:6px 18px}
+@ .choose .widget-hbox{align-items:center;padding:0 18px 6px;flex-wrap:wrap;gap:6px 18px}
 @ .choose .widget-hbox .widget-html-content,@ .choose .widget-checkbox,@ .choose .widget-checkbox *{font-size:13px}
 @ .choose .widget-checkbox{height:auto;width:auto;margin:0}
 @ .choose .widget-checkbox label{display:flex;align-items:center;gap:6px;width:auto;cursor:pointer}

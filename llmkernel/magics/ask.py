@@ -69,12 +69,13 @@ class AskMagics(Magics):  # type: ignore[misc]
             print("The conversation begins anew.")  # noqa: T201 - the cell's output
             return
         from llmkernel.magics.ask_context import gather
-        from llmkernel.providers.registry import get_provider
+        from llmkernel.providers.registry import get_provider, provider_of_model
 
         context = gather(self.shell, options)
         cell_to_fix = self._cell_to_fix(options, context)
         question = _question(options, context)
-        provider = get_provider(options.provider, config=config)
+        named = options.provider or provider_of_model(options.model, config=config)
+        provider = get_provider(named, config=config)
         request, sent = self._build(options, context, question, config)
         if options.show_context:
             _show(request, _size(provider, request))
@@ -217,7 +218,7 @@ class AskMagics(Magics):  # type: ignore[misc]
         name = kernel.problem.name
         about = f"About the kernel {name}, to be changed: {question}"
         try:
-            source, report = judge_change(kernel, reply, asked, quiet=config.quiet)
+            source, report = judge_change(kernel, reply, asked, quiet=config.quiet, live=config.live)
         except ReplyError as error:
             # An answer may say that there is nothing to change.
             self.conversation.add(about, reply.text)

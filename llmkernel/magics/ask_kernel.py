@@ -50,7 +50,9 @@ def change_request(
     return replace(request, messages=(*before, Message("user", redact("\n\n".join(parts)))))
 
 
-def judge_change(kernel: GeneratedKernel, reply: Reply, asked: str, *, quiet: bool) -> tuple[str, Report]:
+def judge_change(
+    kernel: GeneratedKernel, reply: Reply, asked: str, *, quiet: bool, live: str = "auto"
+) -> tuple[str, Report]:
     """Judge the changed kernel of a reply in full, below the answer, and return it with its report.
 
     Parameters
@@ -61,6 +63,8 @@ def judge_change(kernel: GeneratedKernel, reply: Reply, asked: str, *, quiet: bo
         ``provider · model · effort``.
     quiet : bool
         Show the report only.
+    live : str
+        How the way there is shown: see `llmkernel.display.front_end.live_mode`.
 
     Raises
     ------
@@ -72,19 +76,20 @@ def judge_change(kernel: GeneratedKernel, reply: Reply, asked: str, *, quiet: bo
     from llmkernel.display.bundle import report_bundle
     from llmkernel.display.live import LiveOutput
     from llmkernel.evaluation.evaluate import evaluate_problem
-    from llmkernel.synthesis.events import Attempt, AttemptFinished, CheckFinished, StageStarted
+    from llmkernel.synthesis.events import Attempt, AttemptFinished, CheckFinished, SamplesTaken, StageStarted
 
     source = extract_source(reply.text).source
     name, started = kernel.problem.name, time.perf_counter()
-    with LiveOutput(name, quiet=quiet) as live:
+    with LiveOutput(name, quiet=quiet, live=live) as output:
         try:
             report = evaluate_problem(
                 kernel.problem,
                 source,
                 device=kernel.domain.device,
                 level="full",
-                on_check=lambda check: live(CheckFinished(check)),
-                on_stage=lambda stage: live(StageStarted(stage)),
+                on_check=lambda check: output(CheckFinished(check)),
+                on_stage=lambda stage: output(StageStarted(stage)),
+                on_samples=lambda rows: output(SamplesTaken(rows)),
             )
         except KeyboardInterrupt as error:
             told = f"KeyboardInterrupt: the evaluation was stopped; {name} is as it was before."
@@ -92,7 +97,7 @@ def judge_change(kernel: GeneratedKernel, reply: Reply, asked: str, *, quiet: bo
             raise
         seconds = {"evaluation": time.perf_counter() - started}
         attempt = Attempt(1, "", reply, source, report, seconds)
-        live(AttemptFinished(attempt))
+        output(AttemptFinished(attempt))
         if not report.is_passed:
             raise NotAcceptedError(
                 f"The changed {name} was not accepted: {report.outcome}.",
@@ -101,7 +106,7 @@ def judge_change(kernel: GeneratedKernel, reply: Reply, asked: str, *, quiet: bo
                 received=report.headline,
                 next_step="Ask again: the report is part of the conversation. The kernel in the notebook is as it was.",
             )
-        live.finish(
+        output.finish(
             report_bundle(
                 report,
                 source=source,

@@ -42,7 +42,8 @@ def take_back(ipython: Any, store: RecordStore, stored: StoredRecord) -> str:
         )
     from llmkernel.magics.output import CellOutput
 
-    with CellOutput(name, quiet=get_config(ipython).quiet) as output:
+    config = get_config(ipython)
+    with CellOutput(name, quiet=config.quiet, live=config.live) as output:
         again = replay(store, stored, kernel.problem, kernel.domain.device, LoopOptions(), output)
         output.finish(again)
     ipython.push({name: again})

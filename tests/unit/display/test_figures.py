@@ -86,7 +86,7 @@ def test_what_is_drawn_is_what_is_wrong(wrong):
         (marked((8, 5), np.s_[2:4, 3]), "y (8 × 5) has wrong elements in rows 2–3, column 3"),
         (marked((8, 5), np.s_[0], np.s_[2:4], np.s_[7]), "rows 0, 2–3, 7, all columns"),
         (marked((9, 2), np.s_[::2]), "rows 0, 2, 4 and 2 more ranges"),
-        (marked((1000,), np.s_[700:]), "y (1000) has wrong elements in elements 688–999"),
+        (marked((1000,), np.s_[700:]), "y (1000) has wrong elements in positions 688–999"),
         (marked((8, 96, 130), np.s_[3], np.s_[5]), "matrices 3, 5, all rows, all columns"),
         (marked((2, 4, 3, 5), np.s_[1, 1, 0, 0]), "matrix 5, row 0, column 0"),
         (marked((4, 4), np.s_[:]), "y (4 × 4) is wrong everywhere"),
