@@ -69,13 +69,12 @@ class AskMagics(Magics):  # type: ignore[misc]
             print("The conversation begins anew.")  # noqa: T201 - the cell's output
             return
         from llmkernel.magics.ask_context import gather
-        from llmkernel.providers.registry import get_provider, provider_of_model
+        from llmkernel.providers.registry import get_provider
 
         context = gather(self.shell, options)
         cell_to_fix = self._cell_to_fix(options, context)
         question = _question(options, context)
-        named = options.provider or provider_of_model(options.model, config=config)
-        provider = get_provider(named, config=config)
+        provider = get_provider(options.provider, config=config)
         request, sent = self._build(options, context, question, config)
         if options.show_context:
             _show(request, _size(provider, request))
