@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from llmkernel.candidate.cxx_declarations import skip_balanced
+from llmkernel.candidate.lexer import CxxToken
 from llmkernel.candidate.rules import Finding, Source, rule, words
 
-_ASM = frozenset(("asm", "__asm__", "__asm"))
+ASSEMBLY = frozenset(("asm", "__asm__", "__asm"))
 _ASSEMBLER_DIRECTIVE = re.compile(
     r"(?:^|[\s;{}\"])\.(?:incbin|include|section|pushsection|popsection|previous|subsection|macro|altmacro|file|org)\b"
 )
@@ -28,7 +29,7 @@ def file_scope_asm(source: Source) -> Iterator[Finding]:
     """Assembly outside function bodies, and assembler names of declarations."""
     for declaration in source.declarations:
         for token in declaration.tokens:
-            if token.text in _ASM:
+            if token.text in ASSEMBLY:
                 yield Finding(token.line, f"`{token.text}` stands outside a function.")
 
 
@@ -47,14 +48,9 @@ def assembly(source: Source) -> Iterator[Finding]:
             match = _ASSEMBLER_DIRECTIVE.search(token.text)
             if match:
                 yield Finding(token.line, f"`{match.group().strip()[-20:]}` is an assembler directive.")
-        if token.text not in _ASM:
+        if token.text not in ASSEMBLY:
             continue
-        start = next((j for j in range(i + 1, min(i + 5, len(tokens))) if tokens[j].text == "("), None)
-        if start is None:
-            continue
-        pieces = [t.text for t in tokens[start : skip_balanced(tokens, start)] if t.kind == "string"]
-        # Neighbouring strings are one: `".inc" "bin"`.
-        joined = "".join(re.sub(r'^[^"]*"|"$', "", p) for p in pieces)
+        joined = spoken_at(tokens, i)
         spoken = joined.replace("\\n", "\n").replace("\\t", "\t")
         if _ASSEMBLER_DIRECTIVE.search(spoken):
             yield Finding(token.line, "The assembly holds an assembler directive.")
@@ -62,6 +58,15 @@ def assembly(source: Source) -> Iterator[Finding]:
             yield Finding(token.line, "The assembly holds an instruction of the host.")
         if _ESCAPE.search(joined):
             yield Finding(token.line, "The assembly spells characters by their codes.")
+
+
+def spoken_at(tokens: list[CxxToken], at: int) -> str:
+    """Return the strings of the assembly that begins at `at`, joined: ``".inc" "bin"`` is one."""
+    start = next((j for j in range(at + 1, min(at + 5, len(tokens))) if tokens[j].text == "("), None)
+    if start is None:
+        return ""
+    pieces = [t.text for t in tokens[start : skip_balanced(tokens, start)] if t.kind == "string"]
+    return "".join(re.sub(r'^[^"]*"|"$', "", p) for p in pieces)
 
 
 @rule("attribute", "attributes may not run code at load time or move symbols", "Remove the attribute.")

@@ -105,7 +105,7 @@ class Rule:
 
 RULES: dict[str, Rule] = {}
 # These fill the registry; their order is the order in which rules are asked.
-_MODULES = ("host_rules", "preprocessor_rules", "assembly_rules", "waiting_rules")
+_MODULES = ("host_rules", "preprocessor_rules", "assembly_rules", "clock_rules", "waiting_rules")
 
 
 def rule(name: str, reason: str, next_step: str) -> Callable[[Find], Find]:

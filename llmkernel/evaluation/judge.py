@@ -202,7 +202,8 @@ class Judge(Trial):
             if own or error.reason == "count":
                 raise Verdict(binding_finding(error, workload), "shapes and dtypes") from None
             self.dropped.append(f"{workload.label()}: {short(error.what)}")
-        elif workload.is_long and isinstance(error, LaunchError):
+        elif (workload.is_long or workload.scalars == "negated") and isinstance(error, LaunchError):
+            # Callers get this error there, and no wrong result.
             self.dropped.append(f"{workload.label()}: beyond the launch limits ({short(error.what)})")
         else:
             outcome = "launch_failed" if isinstance(error, LaunchError) else "rejected"

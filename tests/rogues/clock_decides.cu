@@ -1,4 +1,4 @@
-// rogue: problem=axpy; kind=determinism; outcome=non_deterministic; cpu=non_deterministic|wrong_value|data_race|not_compiled; why=the time decides the last bits
+// rogue: problem=axpy; kind=determinism; outcome=rejected; why=the time decides the last bits
 //! axpy(a: float32, x: float32[N], y: float32[N]) -> z: float32[N]
 //! axpy<<<ceil_div(N, 64), 64>>>(a, x, y, z, N)
 __global__ void axpy(float a, const float* x, const float* y, float* z, int N) {

@@ -76,6 +76,14 @@ REFUSED = [
     ("directive", '#line 1 "other.cu"'),
     ("directive", "#if __has_include(</etc/passwd>)\n#endif"),
     ("directive", '#ident "x"'),
+    ("clock", device("x[0] = clock64() % 7;")),
+    ("clock", device("x[0] = clock();")),
+    ("clock", device("auto now = clock; x[0] = now();")),
+    ("clock", "#define NOW clock64\n" + device("x[0] = NOW();")),
+    ("clock", device("x[0] = cuda::std::chrono::steady_clock::now().time_since_epoch().count();")),
+    ("clock", device('unsigned i; asm("mov.u32 %0, %%smid;" : "=r"(i)); x[0] = i;')),
+    ("clock", device('unsigned i; asm volatile("mov.u32 %0, %%" "clock;" : "=r"(i)); x[0] = i;')),
+    ("clock", device('unsigned long long i; asm("mov.u64 %0, %%globaltimer;" : "=l"(i)); x[0] = i;')),
     ("spin-wait", device("while (x[0] == 0.0f) {}")),
     ("pragma", '#pragma GCC optimize("O0")'),
     ("pragma", '#pragma comment(lib, "x")'),
@@ -108,6 +116,8 @@ REFUSED = [
 ]
 ALLOWED = [
     "",
+    device("int clock = 3; x[clock] = 0; __nanosleep(20); int i = min(clock, 4);"),
+    device('unsigned i; asm("mov.u32 %0, %%laneid;" : "=r"(i)); x[0] = i;'),
     "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <mma.h>\n#include <cooperative_groups/reduce.h>",
     (
         "#include <cuda/std/complex>\n"
