@@ -7,8 +7,9 @@ A gallery is a folder of `.cu` files and a ``problems.py``. The first line of a 
 
 A rogue must get its outcome (`a|b` where a device cannot tell two apart; ``cpu=…`` and ``cuda=…`` replace ``outcome``
 for one device), an honest kernel must pass. ``device=cuda`` leaves a case out elsewhere. ``needs=memcheck`` asks
-compute-sanitizer on a GPU, and leaves the case out where that is missing, and on a CPU without ``cpu=…``. What is left
-out is listed as not run.
+compute-sanitizer on a GPU, and leaves the case out where that is missing, and on a CPU without ``cpu=…``.
+``cpu-needs=racecheck`` asks the checked mode of the `cpu` device. What is left out is listed as not run; with
+``--checks`` nothing is left out on a CPU that these tools may see, and every case gets them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from llmkernel.evaluation.tools import TOOLS, chosen_tools
 Problems = Mapping[str, tuple[Callable[..., Any], Callable[[], list[Any]]]]
 
 _NOTE = re.compile(r"// (rogue|honest): (.*)")
-_KEYS = {"problem", "kind", "outcome", "cpu", "cuda", "device", "needs", "why"}
+_KEYS = {"problem", "kind", "outcome", "cpu", "cuda", "device", "needs", "cpu-needs", "why"}
 _PROBLEMS_FILE = "problems.py"
 # An endless loop costs its time-out once for each run; nothing else may be cut short on a slow machine.
 _ENDLESS_SECONDS = 1.0
@@ -52,7 +53,7 @@ class Case:
     outcomes : frozenset of str
         Outcomes that count as right on the device at hand.
     tools : tuple of str
-        Tools of compute-sanitizer that the case is about.
+        Tools that the case is about.
     skipped : str
         Why it is not run on that device; empty where it is.
     source : str
@@ -140,8 +141,8 @@ class Score:
         }
 
 
-def read_case(path: Path, device: str) -> Case:
-    """Read one file and its note.
+def read_case(path: Path, device: str, checks: Sequence[str] = ()) -> Case:
+    """Read one file and its note; `checks` names tools that every case gets.
 
     Raises
     ------
@@ -163,13 +164,13 @@ def read_case(path: Path, device: str) -> Case:
     if not outcomes <= set(OUTCOMES) or (not is_honest and "passed" in outcomes):
         raise _note_error(path, source)
     only = note.get("device", "any")
-    tools = tuple(note["needs"].split("|")) if "needs" in note else ()
-    if not set(tools) <= set(TOOLS):
+    on_gpu, on_cpu = (tuple(note[key].split("|")) if key in note else () for key in ("needs", "cpu-needs"))
+    if not {*on_gpu, *on_cpu} <= set(TOOLS):
         raise _note_error(path, source)
     skipped = f"{only} only" if only not in ("any", device) else ""
-    if tools and device != "cuda":
-        skipped = "" if device in note else f"needs {', '.join(tools)}"
-        tools = ()
+    tools = on_cpu if device == "cpu" else on_gpu
+    if device == "cpu" and on_gpu and not on_cpu and device not in note and not set(on_gpu) <= set(checks):
+        skipped = f"needs {', '.join(on_gpu)}"
     return Case(
         path.stem, is_honest, note["problem"], note["kind"], note["why"], outcomes, tools, skipped, source
     )
@@ -203,8 +204,10 @@ def default_directory() -> Path:
     return directory
 
 
-def load_gallery(directory: Path, device: str, only: str = "") -> tuple[list[Case], Problems]:
-    """Return the cases whose name, kind or problem contains `only`, and the problems.
+def load_gallery(
+    directory: Path, device: str, only: str = "", checks: Sequence[str] = ()
+) -> tuple[list[Case], Problems]:
+    """Return the cases whose name, kind or problem contains `only`, and the problems; see `read_case`.
 
     Raises
     ------
@@ -221,7 +224,7 @@ def load_gallery(directory: Path, device: str, only: str = "") -> tuple[list[Cas
             next_step="Leave DIR out for the gallery of the source tree.",
         )
     problems: Problems = load_module(str(directory / _PROBLEMS_FILE), "--gallery").PROBLEMS
-    cases = [read_case(p, device) for p in sorted(directory.rglob("*.cu"))]
+    cases = [read_case(p, device, checks) for p in sorted(directory.rglob("*.cu"))]
     for case in cases:
         if case.problem not in problems:
             raise UsageError(
@@ -327,13 +330,14 @@ def run(directory: str, device: str, only: str, json_file: str, checks: Sequence
 
     where = Path(directory) if directory else default_directory()
     chosen = choose_device(device)
-    cases, problems = load_gallery(where, chosen, only)
+    tools = chosen_tools(checks)
+    cases, problems = load_gallery(where, chosen, only, tools)
 
     def show(result: Result) -> None:
         mark = "ok  " if result.is_right else "MISS"
         print(f"{mark} {result.case.name}: {result.outcome} ({result.seconds:.2f} s)", flush=True)
 
-    score = run_gallery(cases, problems, chosen, show, chosen_tools(checks))
+    score = run_gallery(cases, problems, chosen, show, tools)
     print(format_score(score))
     if json_file:
         Path(json_file).write_text(

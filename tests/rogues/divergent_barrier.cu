@@ -1,4 +1,4 @@
-// rogue: problem=row_sum; kind=synchronization; outcome=invalid_synchronization; needs=synccheck; why=a barrier in a branch that half of the threads take
+// rogue: problem=row_sum; kind=synchronization; outcome=invalid_synchronization; needs=synccheck; cpu-needs=synccheck; why=a barrier in a branch that half of the threads take
 //! row_sum(x: float32[M, N]) -> y: float32[M]
 //! row_sum<<<M, 64>>>(x, y, N)
 __global__ void row_sum(const float* x, float* y, int N) {

@@ -594,3 +594,37 @@ def test_a_run_that_cannot_be_made_says_why():
     assert "inline PTX" in unsupported.problem
     large = {"x": np.broadcast_to(np.float32(0), (1 << 24,)), "y": floats(4)}
     assert "too large" in check(kernel % "y[0] = x[0];", Call("k", 1, 1, large)).problem
+
+
+ADD_ONE = """//! add_one(x: float32[N]) -> y: float32[N]
+//! add_one<<<ceil_div(N, 64), 64>>>(x, y, N)
+__global__ void add_one(const float* x, float* y, int N) {
+  __shared__ float tile[64], spare[64];
+  int i = blockIdx.x * 64 + threadIdx.x;
+  tile[threadIdx.x] = i < N ? x[i] : 0;
+  __syncthreads();
+  if (i < N) y[i] = tile[threadIdx.x] + 1;
+  if (threadIdx.x == SPARE) tile[threadIdx.x + 1] = 0;
+  spare[threadIdx.x] = 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("spare", "outcome"), [("64", "passed"), ("63", "out_of_bounds")])
+def test_a_report_shows_the_four_tools(spare, outcome):
+    from llmkernel.evaluation.evaluate import evaluate
+
+    source = ADD_ONE.replace("SPARE", spare)
+    report = evaluate(
+        source, lambda x: x + np.float32(1), [floats(300)], device="cpu", level="quick", checks=("all",)
+    )
+    assert report.outcome == outcome
+    shown = {c.name: c.status for c in report.checks if c.name.startswith("checked mode")}
+    if outcome == "passed":
+        assert shown == {
+            f"checked mode {tool}": "passed" for tool in ("memcheck", "initcheck", "racecheck", "synccheck")
+        }
+    else:
+        assert shown == {"checked mode memcheck": "failed"}
+        assert "line 9" in report.headline
+        assert "Element 64 of the shared `tile`" in report.headline

@@ -97,6 +97,15 @@ def test_devices_may_differ_in_what_they_can_tell(tmp_path):
     assert not gallery.read_case(path, "cpu").skipped
 
 
+def test_a_case_may_need_checked_mode_on_the_cpu_device(tmp_path):
+    path = write(tmp_path, NOTE.replace("; why", "; needs=memcheck|racecheck; cpu-needs=racecheck; why"))
+    assert gallery.read_case(path, "cpu").tools == ("racecheck",)
+    assert gallery.read_case(path, "cuda").tools == ("memcheck", "racecheck")
+    path = write(tmp_path, NOTE.replace("; why", "; needs=memcheck; why"))
+    assert not gallery.read_case(path, "cpu", ("memcheck", "racecheck")).skipped
+    assert gallery.read_case(path, "cpu", ("racecheck",)).skipped == "needs memcheck"
+
+
 @pytest.mark.parametrize(
     "note",
     [
@@ -106,6 +115,7 @@ def test_devices_may_differ_in_what_they_can_tell(tmp_path):
         "// rogue: problem=axpy; kind=constant; why=no outcome",
         "// honest: problem=axpy; why=no kind",
         "// rogue: problem=axpy; kind=constant; outcome=wrong_value; needs=luck; why=no such tool",
+        "// rogue: problem=axpy; kind=constant; outcome=wrong_value; cpu-needs=luck; why=no such tool",
         "// honest: problem=axpy; kind=rows; colour=red; why=an unknown key",
     ],
 )
