@@ -159,7 +159,7 @@ def visit(browser: Any, pictures: Path) -> Callable[..., Any]:
 
         context.route(lambda url: url.startswith("http"), answer)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(90_000)
         try:
             yield NotebookPage(page, pictures)
             assert may_ask_others or foreign == []
