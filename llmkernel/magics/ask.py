@@ -74,7 +74,7 @@ class AskMagics(Magics):  # type: ignore[misc]
         context = gather(self.shell, options)
         cell_to_fix = self._cell_to_fix(options, context)
         question = _question(options, context)
-        provider = get_provider(options.provider, config=config)
+        provider = get_provider(options.provider, model=options.model, config=config)
         request, sent = self._build(options, context, question, config)
         if options.show_context:
             _show(request, _size(provider, request))

@@ -73,7 +73,7 @@ def _show_prompt(reference: Any, intent: str, arguments: dict[str, Any]) -> None
     from llmkernel.synthesis.synthesize import preview
 
     request = preview(reference, intent, **arguments)
-    provider = get_provider(arguments["provider"], config=arguments["config"])
+    provider = get_provider(arguments["provider"], model=arguments["model"], config=arguments["config"])
     tokens = provider.count_tokens(request)
     size = "nothing would be sent" if provider.is_offline else f"about {tokens:,} tokens, not sent"
     print(f"{provider.describe(request)}: {size}")  # noqa: T201 - the cell's output

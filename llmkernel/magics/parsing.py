@@ -45,6 +45,7 @@ def parse_line(magic: Callable[..., Any], line: str, *, prefix: str = "%%") -> a
     parser: argparse.ArgumentParser = magic.parser  # type: ignore[attr-defined]
     name = f"{prefix}{parser.prog}"
     words = split_line(line)
+    _check_reference(parser, name, line)
     _check_options(parser, name, words)
     try:
         arguments, extra = parser.parse_known_args(words)
@@ -57,7 +58,7 @@ def parse_line(magic: Callable[..., Any], line: str, *, prefix: str = "%%") -> a
             f"{name} does not know what to do with {shown(extra[0])!r}.",
             rule="The line holds a name and options; everything else stands below it.",
             received=shown(line),
-            next_step=f"Quote a value that holds blanks. {_help(name)}",
+            next_step=f"{_about_extra(parser, line)} {_help(name)}",
         )
     return arguments
 
@@ -120,6 +121,35 @@ def _check_options(parser: argparse.ArgumentParser, name: str, words: list[str])
             )
 
 
+def _check_reference(parser: argparse.ArgumentParser, name: str, line: str) -> None:
+    """Explain a call or a lambda where the name of the reference stands."""
+    if "REFERENCE" not in [action.metavar for action in positionals_of(parser)]:
+        return
+    if re.match(r"\s*lambda\b", line):
+        raise UsageError(
+            f"{name} takes the name of a reference.",
+            received=shown(line),
+            next_step=f"Give it one in a cell above: f = lambda …, then {name} f",
+        )
+    call = re.match(r"\s*(?P<name>[A-Za-z_][\w.]*)\((?P<inputs>[^\"']*?)\)", line)
+    if call:
+        inputs = f' --inputs "{call["inputs"]}"' if call["inputs"].strip() else ""
+        raise UsageError(
+            f"{name} takes the name of a reference, not a call of it.",
+            rule="An example call's arguments stand in --inputs, or are the variables called like its parameters.",
+            received=shown(line),
+            next_step=f"Write {name} {call['name']}{inputs}",
+        )
+
+
+def _about_extra(parser: argparse.ArgumentParser, line: str) -> str:
+    if "--inputs" not in options_of(parser):
+        return "Quote a value that holds blanks."
+    if "--inputs" in line:
+        return 'Quote the whole list: --inputs "x, y".'
+    return 'Example inputs stand in --inputs "x, y"; a value that holds blanks is quoted.'
+
+
 def _is_number(word: str) -> bool:
     try:
         float(word)
@@ -130,6 +160,7 @@ def _is_number(word: str) -> bool:
 
 def _sentence(message: str) -> str:
     text = message.removeprefix("argument ").strip()
+    text = text.replace("the following arguments are required: REFERENCE", "There is no name of a reference")
     text = text.replace("the following arguments are required:", "There is no")
     text = re.sub(r"^(-[\w-]+): (?=an? )", r"\1 needs ", text)
     return text if text.endswith(".") else text + "."

@@ -12,7 +12,7 @@ from llmkernel.errors import ConfigurationError
 from llmkernel.providers import network
 from llmkernel.providers.base import Event, Reply, Request, Started, StopReason, Thinking, Usage
 from llmkernel.providers.keys import Key, find_key
-from llmkernel.providers.models import cost_usd
+from llmkernel.providers.models import cost_usd, load_models
 from llmkernel.providers.remote import RemoteProvider, begin, count, create_or_drop
 from llmkernel.providers.thinking_tags import ThinkingTags
 from llmkernel.providers.translate import Call, not_this_protocol, stream_cut
@@ -59,7 +59,20 @@ class OpenAICompatibleProvider(RemoteProvider):
     def model(self, request: Request) -> str:
         """Return the model id that `request` is sent to."""
         named = request.model or self.settings.model or os.environ.get("LLMKERNEL_OPENAI_MODEL")
-        return named or super().model(request)
+        if named or (named := load_models().default(self.name)):
+            return named
+        missing = (
+            "" if self.settings.base_url or os.environ.get(self.base_url_variable) else self.base_url_variable
+        )
+        raise ConfigurationError(
+            f"No model is named for {self.name}.",
+            next_step="Name one: --model, or LLMKERNEL_OPENAI_MODEL"
+            + (
+                f"; and set {missing} to the server's address, such as http://localhost:11434/v1."
+                if missing
+                else "."
+            ),
+        )
 
     def _key(self) -> Key | None:
         host = network.host_of(self.base_url())

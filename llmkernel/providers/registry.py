@@ -14,6 +14,7 @@ from llmkernel.errors import ProviderError
 from llmkernel.prompts.redaction import redact
 from llmkernel.providers.base import Provider
 from llmkernel.providers.errors import UnknownProviderError
+from llmkernel.providers.models import load_models
 from llmkernel.providers.settings import ProviderSettings
 
 GROUP = "llmkernel.providers"
@@ -25,6 +26,17 @@ _BUILT_IN: Mapping[str, str] = {
     "codex": "llmkernel.providers.codex:CodexProvider",
     "openai-compatible": "llmkernel.providers.openai_compatible:OpenAICompatibleProvider",
     OFFLINE: "llmkernel.providers.library:LibraryProvider",
+}
+
+# What people call them: makers, products, servers.
+_SYNONYMS: Mapping[str, str] = {
+    **dict.fromkeys(("anthropic", "opus", "sonnet", "haiku"), "claude"),
+    **dict.fromkeys(("openai", "gpt", "chatgpt"), "codex"),
+    **dict.fromkeys(
+        ("ollama", "vllm", "llama.cpp", "lmstudio", "openrouter", "gemini", "mistral", "groq", "local"),
+        "openai-compatible",
+    ),
+    **dict.fromkeys(("offline", "none", "builtin"), OFFLINE),
 }
 
 
@@ -67,12 +79,14 @@ def provider_class(name: str) -> type[Provider]:
     return cls
 
 
-def get_provider(name: str | None = None, *, config: Any = None) -> Provider:
-    """Return the provider `name`, or the default one.
+def get_provider(name: str | None = None, *, model: str | None = None, config: Any = None) -> Provider:
+    """Return the provider `name`, or the one that `model` means, or the default one.
 
     Parameters
     ----------
     name : str, optional
+    model : str, optional
+        Id of the model that will be asked; where neither `name` nor `config` has a provider, it is the model's.
     config : object, optional
         Anything with some of the attributes `provider`, `model`, `effort`, `max_tokens`, `base_url`,
         `connect_timeout_s`, `read_timeout_s`, `max_retries`, `max_wait_s`; absent and None ones take their
@@ -82,7 +96,7 @@ def get_provider(name: str | None = None, *, config: Any = None) -> Provider:
     ------
     UnknownProviderError
     """
-    chosen = name or default_provider(config=config)
+    chosen = name or _provider_of(model, config) or default_provider(config=config)
     settings = ProviderSettings.from_config(config)
     configured = getattr(config, "provider", None)
     if configured and configured not in ("auto", chosen):
@@ -91,6 +105,22 @@ def get_provider(name: str | None = None, *, config: Any = None) -> Provider:
     if "settings" in inspect.signature(cls).parameters:
         return cls(settings=settings)
     return cls()
+
+
+def _provider_of(model: str | None, config: Any) -> str | None:
+    if model is None or getattr(config, "provider", None):
+        return None
+    known = load_models().find(model)
+    if known is not None:
+        return known.provider
+    if default_provider(config=config) != OFFLINE:
+        return None
+    raise UnknownProviderError(
+        f"No provider is known for the model `{model}`.",
+        rule="The offline library has no models, and no other provider is configured.",
+        received=redact(model),
+        next_step="Name its provider too: --provider claude, codex or openai-compatible.",
+    )
 
 
 class _Without:
@@ -113,7 +143,8 @@ def _load(name: str) -> type[Provider]:
     found = _third_party()
     if name not in found:
         names = available_providers()
-        close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name.lower(), [*_SYNONYMS, *names], n=1, cutoff=0.6)
+        close = [_SYNONYMS.get(word, word) for word in near]
         raise UnknownProviderError(
             f"There is no provider `{name}`.",
             rule=f"One of {', '.join(names)}.",

@@ -169,7 +169,7 @@ def _generate(
     emit: Callable[[SynthesisEvent], None],
 ) -> GeneratedKernel:
     require_steady(problem)
-    source_of_replies = get_provider(provider, config=config)
+    source_of_replies = get_provider(provider, model=options.model, config=config)
     limits = POOL.get(device).limits()
     result = Loop(problem, source_of_replies, device, limits, options, emit).run()
     report, source = result.accepted.report, result.accepted.source

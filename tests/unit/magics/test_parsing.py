@@ -95,8 +95,8 @@ def test_a_value_with_a_leading_dash_needs_an_equals_sign():
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("", "REFERENCE"),
-        ("--quiet", "REFERENCE"),
+        ("", "name of a reference"),
+        ("--quiet", "name of a reference"),
         ("f --attempts", "--attempts needs a value"),
         ("f --attempts 0", "at least 1"),
         ("f --attempts many", "at least 1"),
@@ -186,3 +186,19 @@ def test_any_shapes_text_is_read_or_refused(text):
         return
     assert found
     assert all(size >= 0 for sizes in found for size in sizes.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("softmax(x)", '%%cuda_from softmax --inputs "x"'),
+        ("np.linalg.norm(x, ord=2) --quiet", '%%cuda_from np.linalg.norm --inputs "x, ord=2"'),
+        ("softmax()", "Write %%cuda_from softmax"),
+        ("lambda x: 2 * x", "f = lambda"),
+        ("softmax x", "--inputs"),
+        ("softmax --inputs x, y", 'Quote the whole list: --inputs "x, y"'),
+        ("", "There is no name of a reference"),
+    ],
+)
+def test_what_people_write_for_a_reference(line, advice):
+    assert advice in str(refusal(line))

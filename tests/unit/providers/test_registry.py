@@ -221,3 +221,35 @@ def test_a_malformed_key_file_is_an_error_without_the_key(text):
 
     assert str(path) in str(caught.value)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("anthropic", "claude"),
+        ("OpenAI", "codex"),
+        ("gpt-5", "codex"),
+        ("ollama", "openai-compatible"),
+        ("openai_compatible", "openai-compatible"),
+        ("claud", "claude"),
+    ],
+)
+def test_what_people_call_a_provider_is_answered_with_its_name(name, meant):
+    with pytest.raises(UnknownProviderError) as caught:
+        get_provider(name)
+    assert caught.value.next_step == f"Did you mean `{meant}`?"
+
+
+def test_a_model_alone_means_its_provider(monkeypatch):
+    assert get_provider(model="claude-opus-5-5").name == "claude"
+    assert get_provider(model="gpt-6.2-sol").name == "codex"
+    assert get_provider("codex", model="claude-opus-5-5").name == "codex"
+    configured = types.SimpleNamespace(provider="openai-compatible")
+    assert get_provider(model="claude-opus-5-5", config=configured).name == "openai-compatible"
+
+
+def test_an_unknown_model_is_not_left_to_the_library_in_silence(monkeypatch):
+    with pytest.raises(UnknownProviderError, match="qwen"):
+        get_provider(model="qwen")
+    monkeypatch.setenv("LLMKERNEL_OPENAI_BASE_URL", "http://localhost:1/v1")
+    assert get_provider(model="qwen").name == "openai-compatible"
