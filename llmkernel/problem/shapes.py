@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import keyword
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from llmkernel.errors import ReferenceProblem
+from llmkernel.problem.names import header_name
 
 Dims = tuple[str, ...]
 
@@ -70,9 +73,10 @@ def symbolic_dims(
     annotated = annotation_dims(function)
     sizes: dict[str, int] = {}
     dims: dict[str, Dims] = {}
+    symbols: dict[str, str] = {}
     for name, shape in shapes.items():
         if name in annotated:
-            dims[name] = _annotated(name, annotated[name], shape, sizes)
+            dims[name] = _annotated(name, annotated[name], shape, sizes, symbols)
     pool = _names([s for n, s in shapes.items() if n not in dims], {*taken, *sizes})
     for name, shape in shapes.items():
         if name not in dims:
@@ -95,12 +99,14 @@ def _inferred(size: int, sizes: dict[str, int], pool: list[str]) -> str:
     for symbol, known in sizes.items():
         if known == size:
             return symbol
-    symbol = next(n for n in pool if n not in sizes)
+    symbol = next(n for n in itertools.chain(pool, map("D{}".format, itertools.count(64))) if n not in sizes)
     sizes[symbol] = size
     return symbol
 
 
-def _annotated(name: str, tokens: list[str], shape: tuple[int, ...], sizes: dict[str, int]) -> Dims:
+def _annotated(
+    name: str, tokens: list[str], shape: tuple[int, ...], sizes: dict[str, int], symbols: dict[str, str]
+) -> Dims:
     tokens = _expand(name, tokens, shape)
     if len(tokens) != len(shape):
         raise ReferenceProblem(
@@ -116,20 +122,33 @@ def _annotated(name: str, tokens: list[str], shape: tuple[int, ...], sizes: dict
         text = match["rest"].split("=")[-1]
         if size == 1 and ("#" in match["flags"] or not text):
             out.append("1")
-        elif text.isdigit():
+        elif text.isascii() and text.isdigit():
             if int(text) != size:
                 raise _contradiction(name, axis, token, size, int(text))
             out.append(text)
-        elif text.isidentifier():
-            if sizes.setdefault(text, size) != size:
-                raise _contradiction(name, axis, token, size, sizes[text])
-            out.append(text)
         else:
-            # "_", "…" or an expression such as "N-1": a symbol of its own, tied only to equal expressions.
-            symbol = f"{name}_{axis}" if not text else re.sub(r"\W+", "_", text).strip("_")
-            sizes.setdefault(symbol, size)
+            own = f"{name}_{axis}"
+            if text and text not in symbols:
+                symbols[text] = _symbol(text, own, symbols.values())
+            # "_" or "…" has a symbol of its own, and so has what a header cannot write, tied only to equal texts.
+            symbol = symbols.get(text, own)
+            if sizes.setdefault(symbol, size) != size:
+                if text.isidentifier():
+                    raise _contradiction(name, axis, token, size, sizes[symbol])
+                symbol, sizes[own] = own, size
             out.append(symbol)
     return tuple(out)
+
+
+def _symbol(text: str, otherwise: str, taken: Iterable[str]) -> str:
+    """Return `text` as a header can write it, and as nothing else is written."""
+    symbol = header_name(re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_"), otherwise)
+    if keyword.iskeyword(symbol):
+        symbol = otherwise
+    taken = set(taken)
+    while symbol in taken:
+        symbol += "_"
+    return symbol
 
 
 def _expand(name: str, tokens: list[str], shape: tuple[int, ...]) -> list[str]:

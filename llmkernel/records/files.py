@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import shutil
 import stat
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from llmkernel.errors import RecordError
 
 _LOCK_SECONDS = 20.0
 _POLL_SECONDS = 0.02
+# What is left of an operation that was interrupted takes milliseconds, unless a disk hangs.
+_FINISH_SECONDS = 5.0
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def read_file(path: Path, limit_bytes: int) -> bytes:
@@ -71,6 +79,47 @@ def sync_directory(path: Path) -> None:
 def remove_tree(path: Path) -> None:
     """Remove a folder as far as possible; what stays is removed by the next writer."""
     shutil.rmtree(path, ignore_errors=True)
+
+
+def uninterrupted(function: Callable[P, T]) -> Callable[P, T]:
+    """Have `function` run in a thread of its own where it is called in the main thread.
+
+    Ctrl-C raises in the main thread wherever that is, also just before a lock is released: it would then stay held for as
+    long as the notebook keeps the traceback. Another thread is never interrupted. An interrupt is raised once the
+    function has ended, or after a few seconds; the function is then finished all the same.
+    """
+
+    @functools.wraps(function)
+    def call(*arguments: P.args, **options: P.kwargs) -> T:
+        if threading.current_thread() is not threading.main_thread():
+            return function(*arguments, **options)
+        results: list[T] = []
+        errors: list[BaseException] = []
+        ended = threading.Event()
+
+        def run() -> None:
+            try:
+                results.append(function(*arguments, **options))
+            except BaseException as error:  # noqa: BLE001 - raised again where the caller waits
+                errors.append(error)
+            finally:
+                ended.set()
+
+        thread = threading.Thread(target=run, name="llmkernel-records")
+        try:
+            thread.start()
+            ended.wait()
+        except BaseException as error:
+            if isinstance(error, RuntimeError) and thread.ident is None:
+                return function(*arguments, **options)  # no more threads can be started
+            if thread.ident is not None:
+                ended.wait(_FINISH_SECONDS)
+            raise
+        if errors:
+            raise errors.pop()  # what stays in the list would keep its own frame alive
+        return results[0]
+
+    return call
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from llmkernel.errors import RecordError
-from llmkernel.records.files import locked
+from llmkernel.records.files import locked, uninterrupted
 from llmkernel.records.folder import (
     RECORD_FILE,
     RecordFiles,
@@ -73,6 +73,7 @@ class RecordStore:
         """Return the folder of the kernel called `name`; always directly under `directory`."""
         return self.directory / safe_folder_name(name)
 
+    @uninterrupted
     def load(self, name: str) -> StoredRecord | None:
         """Return the record in place for `name`, or None where there is none.
 
@@ -83,6 +84,7 @@ class RecordStore:
         """
         return self._read(self.folder(name))
 
+    @uninterrupted
     def find(
         self, key: str, *, name: str | None = None, provider: str | None = None, model: str | None = None
     ) -> StoredRecord | None:
@@ -122,11 +124,13 @@ class RecordStore:
                     return found
         return None
 
+    @uninterrupted
     def list(self) -> tuple[StoredRecord, ...]:
         """Return the records in place, by folder name; those that cannot be read are left out."""
         found = (self._read_quietly(folder) for folder in self._folders())
         return tuple(stored for stored in found if stored is not None)
 
+    @uninterrupted
     def unreadable(self) -> tuple[RecordError, ...]:
         """Return one error for each folder whose record cannot be read."""
         errors = []
@@ -137,10 +141,12 @@ class RecordStore:
                 errors.append(error)
         return tuple(errors)
 
+    @uninterrupted
     def history(self, name: str) -> tuple[StoredRecord, ...]:
         """Return the earlier versions of `name`, newest first."""
         return tuple(self._history(self.folder(name)))
 
+    @uninterrupted
     def transcript(self, stored: StoredRecord) -> str:
         """Return the transcript beside a record, as JSON lines; empty when there is none."""
         try:
@@ -148,6 +154,7 @@ class RecordStore:
         except OSError as error:
             raise _unreadable(stored.folder, error) from error
 
+    @uninterrupted
     def save(
         self, record: Record, source: str, transcript: str = "", *, is_verified_here: bool = False
     ) -> StoredRecord:
@@ -203,6 +210,7 @@ class RecordStore:
             self.ledger.add(record, record.environment)
         return StoredRecord(record, source, folder)
 
+    @uninterrupted
     def rollback(self, name: str, version: str) -> StoredRecord:
         """Put an earlier version back in place; the one that was there goes to the history.
 
@@ -240,6 +248,7 @@ class RecordStore:
             return "It was verified in another environment: " + "; ".join(differences[:4]) + "."
         return "It was verified on another machine or by another user."
 
+    @uninterrupted
     def mark_verified(self, stored: StoredRecord, environment: Mapping[str, Any]) -> None:
         """Note that this machine verified `stored` in `environment`."""
         if not stored.is_edited and not stored.record.is_unverified:

@@ -39,15 +39,14 @@ def _seconds(target: Target, text: str) -> float:
     def stop(*_: object) -> None:
         raise TimeoutError
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(LIMIT_SECONDS)
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_SECONDS)
     started = time.process_time()
     try:
         target(text)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     except TimeoutError:
         return math.inf
-    finally:
-        signal.alarm(0)
     return time.process_time() - started
 
 
@@ -71,7 +70,7 @@ def main() -> int:
                     break
             worst = max(worst, times[-1])
             exponent = (
-                math.log(times[-1] / max(times[0], 1e-4), sizes[len(times) - 1] / sizes[0])
+                math.log(max(times[-1], 1e-4) / max(times[0], 1e-4), sizes[len(times) - 1] / sizes[0])
                 if len(times) > 1
                 else 0
             )

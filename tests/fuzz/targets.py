@@ -123,7 +123,7 @@ def _preprocess(text: str) -> object:
 
 
 def _record(text: str) -> object:
-    record = Record.from_json(text)
+    record = Record.from_json(text.encode(errors="surrogatepass"))
     environment_differences(record.environment, {})
     again = Record.from_json(record.to_json())
     assert again == record

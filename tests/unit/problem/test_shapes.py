@@ -88,3 +88,20 @@ def test_fitted_dims_explain_what_was_observed(m, n):
     for sizes, shape in observed:
         for text, size in zip(dims, shape, strict=True):
             assert eval(text, {}, dict(sizes)) == size
+
+
+def test_what_a_header_cannot_write_gets_a_symbol_that_it_can():
+    def reference(x, y): ...
+
+    for name, dims in (("x", "8² class höhe N-1"), ("y", "höhe N_1 N-1 min")):
+        reference.__annotations__[name] = type("Annotation", (), {"dim_str": dims})
+    dims, sizes = symbolic_dims(reference, {"x": (3, 4, 5, 6), "y": (5, 7, 6, 8)})
+    assert dims == {"x": ("x_0", "x_1", "h_he", "N_1"), "y": ("h_he", "N_1_", "N_1", "min_")}
+    assert sizes == {"x_0": 3, "x_1": 4, "h_he": 5, "N_1": 6, "N_1_": 7, "min_": 8}
+
+
+def test_there_are_names_for_any_number_of_sizes():
+    shapes = {f"x{i}": tuple(range(2 + 5 * i, 7 + 5 * i)) for i in range(40)}
+    dims, sizes = symbolic_dims(lambda *_: None, shapes)
+    assert len(sizes) == 200
+    assert all(tuple(sizes[d] for d in dims[name]) == shape for name, shape in shapes.items())
