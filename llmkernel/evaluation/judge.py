@@ -17,6 +17,7 @@ from llmkernel.errors import (
     ReferenceProblem,
 )
 from llmkernel.evaluation.binding import match_slots, prepare, shape_arguments, takes_strides
+from llmkernel.evaluation.branches import workloads_for_branches
 from llmkernel.evaluation.checks import DRAW_CHECKS
 from llmkernel.evaluation.controls import TrivialControls
 from llmkernel.evaluation.draw import Draw, Finding
@@ -104,6 +105,9 @@ class Judge(Trial):
             if plan is not None:
                 kernels.update(dict.fromkeys(plan.kernels()))
                 planned.append((workload, plan))
+        if any(not w.is_users_own and w.family != "normal" for w, _ in planned):  # a full verification
+            planned += workloads_for_branches(self, [plan for _, plan in planned], limits)
+            kernels.update(dict.fromkeys(k for _, plan in planned for k in plan.kernels()))
         refuse_overflows(self, planned, limits)
         names = list(kernels) or list(self.candidate.name_expressions(_types(self.candidate, self.problem)))
         self.compile_kernels(names, limits)

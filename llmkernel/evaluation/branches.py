@@ -1,0 +1,97 @@
+"""Branches of a launch header that no draw takes: sizes are sought that lead there, and what stays unlaunched is listed.
+
+A header may send a size in five hundred to another kernel. Planning a call costs a fraction of a millisecond and runs
+nothing, so many sizes can be tried before one of them is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from llmkernel.candidate.expressions import Expression
+from llmkernel.candidate.statements import Launch, Repeat, Statement, When
+from llmkernel.devices.base import DeviceLimits
+from llmkernel.devices.plan import LaunchPlan
+from llmkernel.errors import LLMKernelError
+from llmkernel.evaluation.binding import shape_arguments
+from llmkernel.problem.signature import ArraySpec
+from llmkernel.problem.workloads import LARGEST_DERIVED_ELEMENTS, Workload, element_count, new_seed
+
+if TYPE_CHECKING:
+    from llmkernel.evaluation.judge import Judge
+
+_TRIES = 3000
+_LARGEST_SIZE = 1 << 12
+_LONGEST_SIZE = 1 << 20
+_OF_THE_DEVICE = frozenset(("num_sms", "max_shared_bytes", "repeat_index"))
+
+
+def workloads_for_branches(
+    judge: Judge, plans: Sequence[LaunchPlan], limits: DeviceLimits
+) -> list[tuple[Workload, LaunchPlan]]:
+    """Return workloads, with their plans, that make the launches of the header that `plans` leave out.
+
+    Launches that no size was found for are added to the judge's list of what was left out.
+    """
+    assert judge.candidate is not None
+    done = {launch.line for plan in plans for launch in plan.launches}
+    header = judge.candidate.header
+    open_ = {x.line: (x, guards) for x, guards in _launches(header.statements, ()) if x.line not in done}
+    scalars = {s.name for s in header.signature.inputs if not isinstance(s, ArraySpec)}
+    by_size = {
+        line
+        for line, (_, guards) in open_.items()
+        if {n for g in guards for n in g.names} - _OF_THE_DEVICE - scalars
+    }
+    found: list[tuple[Workload, LaunchPlan]] = []
+    for sizes in _sizes(judge) if by_size else ():
+        workload = Workload(sizes, "normal", new_seed())
+        try:
+            plan = judge.candidate.plan(shape_arguments(judge.problem, judge.candidate, workload), limits)
+        except LLMKernelError:
+            continue  # a `require`, or more than the device launches: callers get the same error
+        reached = {launch.line for launch in plan.launches} & by_size
+        if reached:
+            found.append((workload, plan))
+            by_size -= reached
+            open_ = {line: rest for line, rest in open_.items() if line not in reached}
+        if not by_size:
+            break
+    for line, (launch, _) in open_.items():
+        judge.dropped.append(f"line {line}: `{launch.kernel}` was never launched: no draw leads there.")
+    return found
+
+
+def _launches(
+    statements: Sequence[Statement], guards: tuple[Expression, ...]
+) -> Iterator[tuple[Launch, tuple[Expression, ...]]]:
+    """Yield every launch with the conditions that decide whether it is made."""
+    for statement in statements:
+        if isinstance(statement, Launch):
+            yield statement, guards
+        elif isinstance(statement, Repeat):
+            yield from _launches(statement.body, (*guards, statement.count))
+        elif isinstance(statement, When):
+            inside = guards
+            for branch in statement.branches:
+                inside = (*inside, branch.condition)
+                yield from _launches(branch.body, inside)
+            yield from _launches(statement.otherwise, inside)
+
+
+def _sizes(judge: Judge) -> Iterator[dict[str, int]]:
+    """Yield sizes that nobody knows beforehand: of all magnitudes, now and then with one long axis."""
+    symbols = list(judge.problem.sizes)
+    if not symbols:
+        return
+    rng = np.random.default_rng(new_seed())
+    for turn in range(_TRIES):
+        drawn = np.exp2(rng.uniform(0.0, np.log2(_LARGEST_SIZE), len(symbols)))
+        if turn % 4 == 3:
+            drawn[rng.integers(len(symbols))] = np.exp2(rng.uniform(10.0, np.log2(_LONGEST_SIZE)))
+        sizes = {s: int(n) for s, n in zip(symbols, drawn, strict=True)}
+        if element_count(judge.problem, sizes) <= LARGEST_DERIVED_ELEMENTS:
+            yield sizes
