@@ -32,6 +32,7 @@ border-radius:6px;background:var(--bg);color:var(--fg);font-size:13px;line-heigh
 @ .cmp{table-layout:fixed;min-width:620px}
 @ .cmp th{font-weight:600;color:var(--fg);padding-bottom:4px}
 @ .cmp td{border:0;padding:0 6px 0 0;vertical-align:top}
+@ .cmp td[colspan]{padding:2px 10px;font-size:12.5px}
 @ .cmp col.no{width:3.4em}
 @ .cmp td.num{padding-right:10px;font-size:12px;user-select:none;-webkit-user-select:none}
 @ .cmp td.del{background:var(--badbg);color:var(--fg)}@ .cmp td.add{background:var(--goodbg);color:var(--fg)}

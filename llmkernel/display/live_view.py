@@ -75,7 +75,7 @@ def live_content(state: LiveState, now: float) -> Markup:
         _stages(state, now),
         tag("p", tag("strong", waiting)) if waiting else None,
         _checks(state),
-        samples_table(state.samples) if state.samples else None,
+        samples_table(state.samples) if state.samples and not state.closing else None,
         None if state.closing else _reply(state),
     ]
     body = tag("div", *parts, cls="in") if any(parts) else None

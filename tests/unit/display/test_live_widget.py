@@ -348,6 +348,7 @@ def test_a_kept_view_stands_below_the_report_until_the_cell_runs_again(wire, clo
         with view(wire, clock, keeps=True) as output:
             output(PROMPT)
             output(CheckFinished(ex.CHECKS[0]))
+            output(SamplesTaken((ex.TIMING.kernel,)))
             output(AttemptFinished(ex.ATTEMPTS[1]))
             kept = widget_of(output)
             output.finish(report_bundle(ex.PASSED))
@@ -362,6 +363,8 @@ def test_a_kept_view_stands_below_the_report_until_the_cell_runs_again(wire, clo
     text = visible_text(kept.now.value)
     assert "✓ passed · softmax" in text
     assert "working" not in text
+    assert "so far" not in text
+    assert "1.68 × the best baseline" in visible_text(kept.finished.children[0].value)
     assert kept.cancel.disabled
 
     run()
