@@ -65,8 +65,8 @@ class LLMKernel(Configurable):  # type: ignore[misc]
         None,
         allow_none=True,
         min=0.0,
-        help="""Stop a cell once its attempts have cost this much, in US dollars, where prices are known.
-        None: no limit.""",
+        help="""Send no further request of a cell once its attempts have cost this much, or where the prompt alone
+        would pass it, in US dollars, where prices are known. None: no limit.""",
     ).tag(config=True)
     notebook_budget_usd = Float(
         None,
@@ -79,8 +79,8 @@ class LLMKernel(Configurable):  # type: ignore[misc]
         None,
         allow_none=True,
         min=1,
-        help="""Stop a cell once its attempts have taken this many tokens, input and output together.
-        None: no limit.""",
+        help="""Send no further request of a cell once its attempts have taken this many tokens, input and output
+        together, or where the prompt alone would pass it. None: no limit.""",
     ).tag(config=True)
     conversation_tokens = Int(
         20_000,
