@@ -66,6 +66,8 @@ class Processes:
             wanted = {w.pid for w in workers()}
             extra = {p: n for p, n in self.alive().items() if p not in wanted}
             if not extra or time.monotonic() > limit:
+                # A session that has ended is nobody's: its number may come back as a stranger's.
+                self.sessions &= {os.getsid(p) for p in (*wanted, *extra) if Path(f"/proc/{p}").exists()}
                 return extra
             time.sleep(0.02)
 

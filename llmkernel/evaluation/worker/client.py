@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from llmkernel.devices.base import Bytes, DeviceLimits, Fault
 from llmkernel.devices.kills import fault_of_kill, is_kill, memory_kills
@@ -67,17 +67,26 @@ class Worker:
         self._reason = ""
         # Several threads may ask, one after the other.
         self._turn = threading.RLock()
-        self._start()
-
-    def _start(self) -> None:
         self._hello: dict[str, Any] | None = None
         self._is_ready = False
+        self._process = self._make_process()
+
+    def start(self) -> Self:
+        """Start the process; returns at once.
+
+        Not done when the worker is made: an interrupt would leave a process that nobody knows of for as long as the
+        notebook keeps the traceback.
+        """
+        self._process.start()
+        return self
+
+    def _make_process(self) -> WorkerProcess:
         command = [sys.executable, "-P", "-m", "llmkernel.evaluation.worker", self.device]
         scratch = None if self._is_baseline else _scratch_path()
         if scratch is not None:
             command += ["--scratch", str(scratch)]
             command += [word for part in self._without for word in ("--without", part)]
-        self._process = WorkerProcess(command, worker_environment(self.device, scratch), scratch)
+        return WorkerProcess(command, worker_environment(self.device, scratch), scratch)
 
     @property
     def pid(self) -> int:
@@ -140,7 +149,9 @@ class Worker:
             raise error
         self._reason = self._reason or str(error).strip().splitlines()[0][:200]
         self._without = (*self._without, left[0])
-        self._start()
+        self._hello, self._is_ready = None, False
+        self._process = self._make_process()
+        self.start()
 
     def limits(self) -> DeviceLimits:
         """Return the device's limits."""
@@ -338,18 +349,22 @@ class WorkerPool:
                 return worker
             if worker is not None:
                 worker.close()  # an interrupt may have kept it from being closed
-            worker = self._spare.pop(device, None)
-            if worker is None or not worker.is_alive:
-                worker = Worker(device, is_baseline=self._is_baseline)
-            self._current[device] = worker
-            return worker
+            worker = self._spare.get(device)
+            if worker is not None and worker.is_alive:
+                # In this order: at every moment an interrupt leaves it in one of the two.
+                self._current[device] = worker
+                del self._spare[device]
+                return worker
+            self._current[device] = worker = Worker(device, is_baseline=self._is_baseline)
+            return worker.start()
 
     def warm(self, device: str) -> None:
         """Start a spare, if there is none; returns at once."""
         with self._lock:
             spare = self._spare.get(device)
             if spare is None or not spare.is_alive:
-                self._spare[device] = Worker(device, is_baseline=self._is_baseline)
+                self._spare[device] = spare = Worker(device, is_baseline=self._is_baseline)
+                spare.start()
 
     def wait_for_spare(self, device: str) -> None:
         """Wait until the spare of a device is ready, if there is one."""

@@ -65,23 +65,27 @@ class WorkerProcess:
         self._is_reaped = False
         self._has_started, self._has_ended = threading.Event(), threading.Event()
         self._said = b""
-        try:
-            threading.Thread(target=self._own, daemon=True, name="llmkernel-worker-owner").start()
-        except BaseException:
-            self._is_unwanted = True  # the thread may run all the same
-            self.end()
-            raise
+        self._owner: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start it; returns at once.
+
+        Not done when it is made: whoever is interrupted meanwhile must hold it already, in order to end it.
+        """
+        self._owner = threading.Thread(target=self._own, daemon=True, name="llmkernel-worker-owner")
+        self._owner.start()
 
     @property
     def pid(self) -> int:
         """Process id; 0 where it could not be started."""
-        self._has_started.wait()
+        if self._has_owner():
+            self._has_started.wait()
         return self._process.pid if self._process is not None else 0
 
     @property
     def is_running(self) -> bool:
         """Whether it is starting or can still answer."""
-        return not (self._is_unwanted or self._has_ended.is_set() or self._is_over())
+        return self._has_owner() and not (self._is_unwanted or self._has_ended.is_set() or self._is_over())
 
     @property
     def is_stopped(self) -> bool:
@@ -106,7 +110,7 @@ class WorkerProcess:
     def end(self) -> None:
         """End the process and everything that it started; may be called again after an interrupt."""
         self.abandon()
-        if os.getpid() == self._creator:
+        if os.getpid() == self._creator and self._has_owner():
             self._has_ended.wait(_END_SECONDS)
 
     def abandon(self) -> None:
@@ -196,6 +200,10 @@ class WorkerProcess:
         with contextlib.suppress(OSError, ValueError), process.stderr as stream:
             while chunk := os.read(stream.fileno(), 1 << 16):
                 self._said = (self._said + chunk)[-_LAST_WORDS_BYTES:]
+
+    def _has_owner(self) -> bool:
+        # Interrupted in `start`, the thread may run or not.
+        return self._owner is not None and self._owner.ident is not None
 
     def _is_over(self) -> bool:
         """Whether the process has ended, without reaping it."""

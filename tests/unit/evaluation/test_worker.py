@@ -76,7 +76,7 @@ def test_an_unknown_request_is_answered_with_an_error_and_loses_nothing_else(poo
 
 
 def test_closing_leaves_no_process():
-    worker = Worker("cpu")
+    worker = Worker("cpu").start()
     worker.hello()
     worker.close()
     assert not is_running(worker.pid)
@@ -84,7 +84,9 @@ def test_closing_leaves_no_process():
 
 def test_a_worker_ends_when_its_standard_input_closes():
     command = [sys.executable, "-m", "llmkernel.evaluation.worker", "cpu"]
-    subprocess.run(command, input=b"", capture_output=True, env=worker_environment("cpu", None), timeout=60, check=True)
+    subprocess.run(
+        command, input=b"", capture_output=True, env=worker_environment("cpu", None), timeout=60, check=True
+    )
 
 
 @pytest.mark.parametrize("scratch", [None, Path("/scratch")])
