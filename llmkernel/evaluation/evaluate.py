@@ -115,8 +115,8 @@ def evaluate(
     with_timing : bool
         Time a candidate that passes.
     checks : sequence of str
-        Tools to run besides, on a GPU: ``memcheck``, ``initcheck``, ``racecheck``, ``synccheck`` or ``all``; about two
-        seconds each.
+        Tools to run besides: ``memcheck``, ``initcheck``, ``racecheck``, ``synccheck`` or ``all``. On a GPU they are
+        compute-sanitizer's, about two seconds each; on the `cpu` device checked mode answers for them.
     on_check : callable, optional
         Called with every `CheckResult` as it is found.
 
@@ -431,6 +431,8 @@ def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
         out.append(
             "Reads outside of arrays and races that ended well: compute-sanitizer was not run (checks)."
         )
+    if judge.device == "cpu" and not any(c.startswith("checked mode") for c in judge.checks):
+        out.append("Races that ended well and reads of unwritten memory: checked mode was not run (checks).")
     if judge.device == "cpu":
         out.append("Nothing ran on a GPU: the kernel was compiled for the host and emulated.")
     out.append(f"Dtypes other than {', '.join(sorted({s.dtype for s in problem.signature.arrays()}))}.")

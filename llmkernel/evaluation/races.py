@@ -1,7 +1,7 @@
-"""Races on a GPU: what the source lets suspect, what racecheck sees, and what other orders of blocks and warps show.
+"""Races: what the source lets suspect, what racecheck sees, and what other orders of blocks and warps show.
 
 A race that ends well in every run is invisible to values and repeats. On the `cpu` device the order of threads is chosen;
-here it is turned around by sleeps (`llmkernel.candidate.delays`), and racecheck looks where the source shows accesses to
+on a GPU it is turned around by sleeps (`llmkernel.candidate.delays`), and racecheck looks where the source shows accesses to
 shared memory that no barrier separates.
 """
 
@@ -60,7 +60,7 @@ def note_suspicions(judge: Judge) -> None:
 
 def default_tools(judge: Judge) -> tuple[str, ...]:
     """Return the tools that a full verification runs unasked: racecheck where a barrier seems to be missing."""
-    return ("racecheck",) if judge.device == "cuda" and suspicions_of(judge.source) else ()
+    return ("racecheck",) if suspicions_of(judge.source) else ()
 
 
 def explained_race(judge: Judge, draw: Draw, finding: Finding, limits: DeviceLimits) -> Finding:
@@ -68,15 +68,14 @@ def explained_race(judge: Judge, draw: Draw, finding: Finding, limits: DeviceLim
     suspicions = suspicions_of(judge.source) if finding.outcome in _FACES else ()
     if not suspicions:
         return finding
-    if judge.device == "cuda":
-        again = judge.prepare_draw(draw.workload, limits, draw.expected.inputs)
-        if again is not None:
-            result, race = run_tool("racecheck", judge.device, judge.source, again.plan, again.payloads)
-            judge.add(result)
-            if race is not None:
-                return Finding(
-                    race.outcome, f"{race.summary} {finding.summary}", {**finding.evidence, **race.evidence}
-                )
+    again = judge.prepare_draw(draw.workload, limits, draw.expected.inputs)
+    if again is not None:
+        result, race = run_tool("racecheck", judge.device, judge.source, again.plan, again.payloads)
+        judge.add(result)
+        if race is not None:
+            return Finding(
+                race.outcome, f"{race.summary} {finding.summary}", {**finding.evidence, **race.evidence}
+            )
     suspicion = str(suspicions[0])
     return Finding(
         finding.outcome, f"{finding.summary} {suspicion}", {**finding.evidence, "suspicion": suspicion}
