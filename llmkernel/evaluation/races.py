@@ -1,8 +1,8 @@
 """Races: what the source lets suspect, what racecheck sees, and what other orders of blocks and warps show.
 
 A race that ends well in every run is invisible to values and repeats. On the `cpu` device the order of threads is chosen;
-on a GPU it is turned around by sleeps (`llmkernel.candidate.delays`), and racecheck looks where the source shows accesses to
-shared memory that no barrier separates.
+on a GPU it is turned around by sleeps (`llmkernel.candidate.delays`). On both, racecheck looks where the source shows
+accesses to shared memory that no barrier separates.
 """
 
 from __future__ import annotations
