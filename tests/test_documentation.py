@@ -12,7 +12,9 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTEBOOKS = sorted((DOCS / "tutorial").glob("*.ipynb"))
-LOADED = re.compile(r"<(?:script|img|iframe|link)[^>]+(?:src|href)\s*=\s*[\"'](?:https?:)?//[^\"']+", re.IGNORECASE)
+LOADED = re.compile(
+    r"<(?:script|img|iframe|link)[^>]+(?:src|href)\s*=\s*[\"'](?:https?:)?//[^\"']+", re.IGNORECASE
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +53,18 @@ def test_reports_and_both_pictures_are_on_a_page_of_the_tutorial(site):
     page = (site / "tutorial" / "2-reading-a-report.html").read_text(encoding="utf-8")
 
     assert page.count("What was not checked</h4>") == 2
-    assert re.search(r'class="only-light"[^>]*state-accepted\.png|state-accepted\.png"[^>]*class="only-light"', page)
+    assert re.search(
+        r'class="only-light"[^>]*state-accepted\.png|state-accepted\.png"[^>]*class="only-light"', page
+    )
     assert "state-accepted-dark.png" in page
+
+
+def test_every_picture_is_shown_somewhere():
+    pages = [*DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb"), DOCS.parent / "README.md"]
+    shown = "".join(page.read_text(encoding="utf-8") for page in pages)
+    pictures = {path.name for path in (DOCS / "images").glob("*.png")}
+
+    assert {name for name in pictures if f"images/{name.replace('-dark.png', '.png')}" not in shown} == set()
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
