@@ -17,6 +17,7 @@ def main() -> int:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--only", action="append", help="a step by name; may be given more than once")
     parser.add_argument("--output", type=Path, help="a file for the summary")
+    parser.add_argument("--seconds", type=float, help="draw no more steps once this time is over")
     parser.add_argument("--quick", action="store_true", help="leave out what only a long soak needs")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
@@ -26,6 +27,7 @@ def main() -> int:
         options.device,
         only=options.only,
         is_quick=options.quick,
+        seconds=options.seconds,
         listener=(lambda line: print(line, file=sys.stderr, flush=True)) if options.verbose else None,
     )
     text = json.dumps(summary, indent=2) + "\n"

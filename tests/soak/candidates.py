@@ -60,6 +60,15 @@ WITH_FAULT: dict[str, tuple[str, frozenset[str]]] = {
 }
 
 
+# A GPU has no page after each array, and gives each thread what it asks for.
+ON_GPU: dict[str, frozenset[str]] = {
+    "out of bounds": frozenset({"out_of_bounds", "crashed", "wrong_value", "passed"}),
+    "deadlock": frozenset({"timed_out", "crashed"}),
+    "stack overflow": frozenset({"passed", "launch_failed"}),
+    "eats memory": frozenset({"timed_out", "out_of_bounds"}),
+}
+
+
 def axpy(a, x, y):
     return np.float32(a) * x + y if x.dtype == np.float32 else a * x + y
 

@@ -23,6 +23,7 @@ import numpy as np
 import llmkernel
 from llmkernel.evaluation.worker.client import POOL
 from tests.soak import watch
+from tests.soak.candidates import ON_GPU
 from tests.soak.steps import STEPS, Notebook, Step
 
 # Growth of the resident memory that is not noise, over a whole run.
@@ -100,7 +101,10 @@ class Soak:
         return outcome
 
     def _look(self, step: Step, outcome: str) -> list[str]:
-        wrong = [] if outcome in step.allowed else [f"ended {outcome!r}"]
+        allowed = step.allowed | (
+            ON_GPU.get(step.name, step.allowed) if self.notebook.device == "cuda" else set()
+        )
+        wrong = [] if outcome in allowed else [f"ended {outcome!r}"]
         if watch.digest(self.notebook.values) != self.digest:
             wrong.append("an array of the notebook changed")
         left = self.processes.left_over()
@@ -159,14 +163,16 @@ def soak(
     *,
     only: Sequence[str] | None = None,
     is_quick: bool = False,
+    seconds: float | None = None,
     listener: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Take `evaluations` steps, drawn at random or those that `only` names in turn, and return a summary."""
     started = time.perf_counter()
     say = listener or (lambda _: None)
     rng = random.Random(seed)
-    can_mount = os.geteuid() == 0 and shutil.which("mount") is not None
-    known = [s for s in STEPS if (can_mount or s.needs != "mount")]
+    has = {"", "cpu"} if device == "cpu" else {""}
+    has |= {"mount"} if device == "cpu" and _can_mount() else set()
+    known = [s for s in STEPS if s.needs in has]
     if only:
         drawn = [next(s for s in STEPS if s.name == only[i % len(only)]) for i in range(evaluations)]
         drawn = [s for s in drawn if s in known]
@@ -176,6 +182,9 @@ def soak(
         run = Soak(Notebook.open(device, seed, home), watch.Processes())
         run.settle(is_quick=is_quick)
         for number, step in enumerate(drawn, 1):
+            if seconds is not None and time.perf_counter() - started > seconds:
+                drawn = drawn[: number - 1]
+                break
             before, mark = len(run.violations), time.perf_counter()
             outcome = run.take(number, step)
             say(f"{number} {step.name}: {outcome} ({time.perf_counter() - mark:.1f} s)")
@@ -207,6 +216,20 @@ def soak(
         "outcomes": {name: dict(count) for name, count in sorted(run.outcomes.items())},
         "without": sorted({s.name for s in STEPS} - {s.name for s in known}),
     }
+
+
+def _can_mount() -> bool:
+    directory = tempfile.mkdtemp()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", directory]
+    try:
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+            return False
+        subprocess.run(["umount", directory], check=True)
+        return True
+    except FileNotFoundError:
+        return False
+    finally:
+        Path(directory).rmdir()
 
 
 def _commit() -> str:
