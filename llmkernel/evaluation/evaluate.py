@@ -19,7 +19,7 @@ from llmkernel.evaluation.races import check_orders, default_tools, note_suspici
 from llmkernel.evaluation.report import CheckResult, Measurement, Report, Timing
 from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.state import check_state
-from llmkernel.evaluation.tools import chosen_tools
+from llmkernel.evaluation.tools import chosen_tools, workloads_for_tools
 from llmkernel.evaluation.trial import Verdict
 from llmkernel.evaluation.worker.client import WorkerLostError
 from llmkernel.problem.arrays import describe, is_array
@@ -264,7 +264,7 @@ def _judge(
         check_orders(judge, taken, limits)
         tools = tuple(dict.fromkeys((*tools, *default_tools(judge))))
         judge.seconds["full"] = time.perf_counter() - mark
-    judge.use_tools(tools, [w for w in taken if w in quick], limits)
+    judge.use_tools(tools, workloads_for_tools(judge.device, problem, taken, quick), limits)
     judge.finish_checks()
     if not with_timing:
         return None, None

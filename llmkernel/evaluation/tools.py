@@ -15,10 +15,15 @@ from llmkernel.devices.plan import LaunchPlan
 from llmkernel.errors import UsageError
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.report import CheckResult
+from llmkernel.problem.problem import Problem
+from llmkernel.problem.workloads import Workload, element_count
 
 TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
 # A tool slows a kernel down a hundred times: it is given a small draw.
 LARGEST_BYTES = 64 << 20
+# Elements of a draw, and draws, in checked mode: a second or two in all.
+_LARGEST_EMULATED = 1 << 17
+_MOST_EMULATED = 12
 
 
 def chosen_tools(checks: Sequence[str]) -> tuple[str, ...]:
@@ -43,6 +48,23 @@ def chosen_tools(checks: Sequence[str]) -> tuple[str, ...]:
             next_step="Leave the option out: every other check always runs.",
         )
     return TOOLS if "all" in checks else tuple(t for t in TOOLS if t in checks)
+
+
+def workloads_for_tools(
+    device: str, problem: Problem, taken: Sequence[Workload], quick: Sequence[Workload]
+) -> list[Workload]:
+    """Return the draws that tools look at: the quick ones, and emulated, where a run costs little, other small sizes."""
+    chosen = [w for w in taken if w in quick]
+    if device != "cpu":
+        return chosen
+    sizes = [w.sizes for w in chosen]
+    for workload in taken:
+        is_plain = workload.family == "normal" and workload.layout == "contiguous" and not workload.is_long
+        is_small = element_count(problem, workload.sizes) <= _LARGEST_EMULATED
+        if is_plain and is_small and workload.sizes not in sizes and len(chosen) < _MOST_EMULATED:
+            sizes.append(workload.sizes)
+            chosen.append(workload)
+    return chosen
 
 
 def run_tool(
