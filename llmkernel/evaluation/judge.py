@@ -23,6 +23,7 @@ from llmkernel.evaluation.controls import TrivialControls
 from llmkernel.evaluation.draw import Draw, Finding
 from llmkernel.evaluation.expected import expect
 from llmkernel.evaluation.judge_text import binding_finding, one_message, short
+from llmkernel.evaluation.leftovers import check_leftovers, is_telling
 from llmkernel.evaluation.overflow import refuse_overflows
 from llmkernel.evaluation.precision import draws_needed, is_downgraded, moved_inputs
 from llmkernel.evaluation.races import THREAD_ORDER, explained_race
@@ -119,6 +120,7 @@ class Judge(Trial):
 
     def execute(self, workloads: Sequence[Workload], limits: DeviceLimits, *, is_full: bool) -> None:
         """Run each workload and check it; raises `Verdict` at the first that fails."""
+        has_leftovers = False
         for number, workload in enumerate(workloads):
             draw = self.prepare_draw(workload, limits)
             if draw is None:
@@ -131,6 +133,9 @@ class Judge(Trial):
             self.inspect_draw(draw, limits)
             if _size(draw) <= LARGE_ELEMENTS or not self.problem.sizes:
                 self._controls.see(draw)
+            if is_full and not has_leftovers and is_telling(workload):
+                has_leftovers = True
+                check_leftovers(self, draw, limits)
             # Only figures are kept: memory stays a bounded multiple of one draw's.
             draw.release()
 

@@ -108,11 +108,17 @@ class Session:
         plan: LaunchPlan,
         draws: Sequence[Mapping[str, Bytes]],
         *,
-        repeats: Sequence[int],
         seed: int,
         options: ExecutionOptions,
+        repeats: Sequence[int] = (),
     ) -> list[DrawResult]:
-        """Run draws of equal sizes one after the other over one load of the module; `repeats` says how often.
+        """Run draws of equal sizes one after the other.
+
+        Parameters
+        ----------
+        repeats : sequence of int
+            How often each runs over one fresh load of the module. Without it each runs once, in the same buffers: outputs
+            and scratch hold what the draw before left there.
 
         Returns
         -------
@@ -129,7 +135,7 @@ class Session:
             "seed": seed,
             "options": asdict(options),
         }
-        limit = options.timeout_seconds * (sum(repeats) + 1) + GRACE_SECONDS
+        limit = options.timeout_seconds * ((sum(repeats) or len(draws)) + 1) + GRACE_SECONDS
         try:
             answer, blobs = self._run(header, [d[n] for d in draws for n in names], limit)
         except WorkerLostError as lost:

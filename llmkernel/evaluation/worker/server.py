@@ -14,7 +14,7 @@ from llmkernel.devices.base import Bytes, Device, ExecutionOptions, Module, Samp
 from llmkernel.devices.plan import plan_from_dict
 from llmkernel.errors import LLMKernelError, WorkerError
 from llmkernel.evaluation.worker.errors import error_to_dict
-from llmkernel.evaluation.worker.harness import DrawResult, run_draw, run_sequence
+from llmkernel.evaluation.worker.harness import DrawResult, run_draw, run_over_leftovers, run_sequence
 from llmkernel.evaluation.worker.protocol import read_frame, write_frame
 from llmkernel.sandbox.enter import Confinement
 from llmkernel.sandbox.limits import allow_processor_time
@@ -115,20 +115,29 @@ class Server:
             dict(zip(names, asked.blobs[i * len(names) : (i + 1) * len(names)], strict=True))
             for i in range(count)
         ]
-        results = run_sequence(
-            self.device,
-            self._modules[asked.header["module"]],
-            plan_from_dict(asked.header["plan"]),
-            draws,
-            repeats=asked.header["repeats"],
-            seed=asked.header["seed"],
-            options=ExecutionOptions(**asked.header["options"]),
+        module = self._modules[asked.header["module"]]
+        plan, seed = plan_from_dict(asked.header["plan"]), asked.header["seed"]
+        options = ExecutionOptions(**asked.header["options"])
+        repeats = asked.header["repeats"]
+        results = (
+            run_sequence(self.device, module, plan, draws, repeats=repeats, seed=seed, options=options)
+            if repeats
+            else run_over_leftovers(self.device, module, plan, draws, seed=seed, options=options)
         )
         answers = [_as_answer(r) for r in results]
         fault = next((a["fault"] for a, _ in answers if a["fault"]), None)
         return {"results": [a | {"blobs": len(b)} for a, b in answers], "fault": fault}, [
             blob for _, blobs in answers for blob in blobs
         ]
+
+    def _do_check(self, asked: Asked) -> Answer:
+        """Run a plan in the checked mode of the `cpu` device."""
+        from llmkernel.devices.cpu.checked import run_checked
+
+        payloads = dict(zip(asked.header["inputs"], asked.blobs, strict=True))
+        run = run_checked(asked.header["source"], plan_from_dict(asked.header["plan"]), payloads)
+        findings = [{**vars(f), "tool": f.tool, "outcome": f.outcome} for f in run.findings]
+        return {"findings": findings, "seconds": run.seconds, "problem": run.problem}, []
 
     def _do_occupancy(self, asked: Asked) -> Answer:
         module = self._modules[asked.header["module"]]
