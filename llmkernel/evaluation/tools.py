@@ -15,6 +15,7 @@ from llmkernel.devices.plan import LaunchPlan
 from llmkernel.errors import UsageError
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.report import CheckResult
+from llmkernel.evaluation.worker.client import POOL, WorkerLostError
 from llmkernel.problem.problem import Problem
 from llmkernel.problem.workloads import Workload, element_count
 
@@ -24,6 +25,8 @@ LARGEST_BYTES = 64 << 20
 # Elements of a draw, and draws, in checked mode: a second or two in all.
 _LARGEST_EMULATED = 1 << 17
 _MOST_EMULATED = 12
+# One compilation and one run, each of which ends by itself before.
+_CHECKED_SECONDS = 120.0
 
 
 def chosen_tools(checks: Sequence[str]) -> tuple[str, ...]:
@@ -105,18 +108,22 @@ def run_tool(
 def _run_checked(
     tool: str, source: str, plan: LaunchPlan, payloads: Mapping[str, Bytes]
 ) -> tuple[CheckResult, Finding | None]:
-    from llmkernel.devices.cpu.checked import run_checked
-
     name = f"checked mode {tool}"
-    run = run_checked(source, plan, payloads)
-    found = [f for f in run.findings if f.tool == tool]
+    asked = {"op": "check", "source": source, "plan": plan.to_dict(), "inputs": list(payloads)}
+    try:
+        # Compiled and run where every candidate is: in the worker.
+        run, _ = POOL.get("cpu").request(asked, list(payloads.values()), timeout=_CHECKED_SECONDS)
+    except WorkerLostError as lost:
+        return CheckResult(name, "not_run", f"the worker was lost: {lost.fault.message}"), None
+    found = [f for f in run["findings"] if f["tool"] == tool]
     if found:
-        evidence = {"kind": found[0].kind, "kernel": found[0].kernel, **found[0].details, "count": len(found)}
-        finding = Finding(found[0].outcome, f"{tool}: {found[0].message}", evidence)
+        first = found[0]
+        evidence = {"kind": first["kind"], "kernel": first["kernel"], **first["details"], "count": len(found)}
+        finding = Finding(first["outcome"], f"{tool}: {first['message']}", evidence)
         return CheckResult(name, "failed", finding.summary, evidence), finding
-    if run.problem:
-        return CheckResult(name, "not_applicable", run.problem), None
-    return CheckResult(name, "passed", f"nothing found, in {run.seconds:.1f} s"), None
+    if run["problem"]:
+        return CheckResult(name, "not_applicable", run["problem"]), None
+    return CheckResult(name, "passed", f"nothing found, in {run['seconds']:.1f} s"), None
 
 
 def _is_suspected(lines: Sequence[int], suspicions: Sequence[Suspicion]) -> bool:

@@ -11,6 +11,9 @@ using namespace cpu_device;
 HOOK void __tsan_init() {}
 HOOK void __tsan_func_entry(void*) {}
 HOOK void __tsan_func_exit() {}
+// Tables of virtual functions, which belong to a thread's own objects.
+HOOK void __tsan_vptr_read(void**) {}
+HOOK void __tsan_vptr_update(void**, void*) {}
 
 #define PLAIN(name, bytes, kind) \
     HOOK void name(void* address) { check_access((u64)address, bytes, kind, FRAME); }
