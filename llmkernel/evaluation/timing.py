@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from llmkernel.devices.base import Bytes
-from llmkernel.errors import LLMKernelError
+from llmkernel.errors import LaunchError, LLMKernelError
 from llmkernel.evaluation.binding import prepare
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.report import Measurement, Timing
@@ -123,6 +123,8 @@ def time_candidate(
         return Finding(
             "crashed", f"The worker was lost while it timed the kernel: {lost.fault.message}"
         ), None
+    except LaunchError as error:
+        return Finding("launch_failed", f"{error.what} {error.received or ''}".strip()), None
     finding = check_timed_outputs(problem, judge.candidate, limits, workload, draws, answer, outputs)
     if finding is not None:
         return finding, None
@@ -175,18 +177,30 @@ def _on_gpu(
     assert judge.session is not None
     session = judge.session
 
+    failures: list[Exception] = []
+
     def kernel_turn() -> list[float]:
-        answer, _ = session.worker.request({"op": "time_sample", "count": TURN}, timeout=REQUEST_SECONDS)
+        try:
+            answer, _ = session.worker.request({"op": "time_sample", "count": TURN}, timeout=REQUEST_SECONDS)
+        except (WorkerLostError, LLMKernelError) as error:
+            failures.append(error)  # in turn with a baseline, it must not be taken for the baseline's
+            raise
         return list(answer["ms"])
 
     kernel_turn()  # warm-up: lazy loading and clocks
     mine: list[float] = []
     rows: list[Measurement] = []
-    for label, header, blobs in _baseline_requests(problem, draws, baselines):
+    requests, left_out = _baseline_requests(problem, draws, baselines)
+    for label, header, blobs in requests:
         row = _against(label, header, blobs, kernel_turn, mine, progress)
-        if row is not None:
+        if failures:
+            raise failures.pop()
+        if isinstance(row, Measurement):
             rows.append(row)
             progress.finish(row)
+        else:
+            left_out[label] = row
+    judge.warnings += [f"Not timed: {label}: {reason}" for label, reason in left_out.items()]
     started = time.monotonic()
     while len(mine) < TURN * LEAST_TURNS or (
         relative_error_of_median(mine) > RELATIVE_ERROR and time.monotonic() - started < SECONDS
@@ -206,8 +220,8 @@ def _against(
     kernel_turn: Callable[[], list[float]],
     mine: list[float],
     progress: Progress,
-) -> Measurement | None:
-    """Time one baseline in turn with the kernel, A B B A; None where it cannot run."""
+) -> Measurement | str:
+    """Time one baseline in turn with the kernel, A B B A; the reason where it cannot run."""
     worker = BASELINES.get("cuda")
     try:
         opened, _ = worker.request(header, blobs, timeout=REQUEST_SECONDS)
@@ -228,9 +242,9 @@ def _against(
             theirs += b1 + b2
             pairs += [float(np.median(b1) / np.median(a1)), float(np.median(b2) / np.median(a2))]
             progress(mine, label, theirs)  # between turns: no sample is being taken
-    except (WorkerLostError, LLMKernelError):
+    except (WorkerLostError, LLMKernelError) as error:
         BASELINES.discard(worker)
-        return None
+        return str(error).split("\n", 1)[0][:200]
     ratio, low, high = ratio_interval(pairs)
     return replace(
         measurement(label, theirs, note=str(opened.get("note", ""))),
@@ -249,7 +263,8 @@ def _pace(first_ms: float) -> tuple[int, int]:
 
 def _baseline_requests(
     problem: Problem, draws: list[list[Any]], baselines: dict[str, Callable[..., Any]]
-) -> list[tuple[str, dict[str, Any], list[Bytes]]]:
+) -> tuple[list[tuple[str, dict[str, Any], list[Bytes]]], dict[str, str]]:
+    """Return the requests of all baselines, and why there is none of those that cannot be sent, by label."""
     import cloudpickle
 
     from llmkernel.evaluation.worker.baseline import COMPILE_MODES
@@ -282,10 +297,14 @@ def _baseline_requests(
     for label, function in baselines.items():
         plans.append((label, framework, "eager", replace(problem.reference, function=function, fixed={})))
     out = []
+    left_out = {}
     for label, kind, variant, reference in plans:
         try:
             pickled = base64.b64encode(cloudpickle.dumps(reference)).decode()
-        except Exception:  # noqa: BLE001, S112 - what cannot be sent cannot be timed
+        except Exception as error:  # noqa: BLE001 - whatever pickling a user's function raises
+            left_out[label] = (
+                f"it cannot be sent to a process of its own ({type(error).__name__}: {str(error)[:120]})."
+            )
             continue
         out.append(
             (
@@ -301,7 +320,7 @@ def _baseline_requests(
                 blobs,
             )
         )
-    return out
+    return out, left_out
 
 
 def _summary(

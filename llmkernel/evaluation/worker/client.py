@@ -223,6 +223,10 @@ class Worker:
             with contextlib.suppress(queue.Empty):
                 # Short waits: on Windows a lock that is waited for cannot be interrupted.
                 return self._process.answers.get(timeout=max(0.0, min(0.25, limit - time.monotonic())))
+            if self._process.has_ended:
+                with contextlib.suppress(queue.Empty):
+                    return self._process.answers.get_nowait()
+                return EOFError("it had ended before")
             is_stopped = self._process.is_stopped
             if is_stopped and was_stopped:
                 raise WorkerLostError(Fault("killed", "The worker was stopped from outside and was ended."))

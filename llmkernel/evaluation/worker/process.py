@@ -88,6 +88,11 @@ class WorkerProcess:
         return self._has_owner() and not (self._is_unwanted or self._has_ended.is_set() or self._is_over())
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it is gone, or was never there: no more answers come."""
+        return self._has_ended.is_set() or not self._has_owner()
+
+    @property
     def is_stopped(self) -> bool:
         """Whether someone stopped it, as SIGSTOP does; False where the system does not say."""
         if self._process is None:

@@ -140,3 +140,48 @@ def test_large_arrays_cross_in_both_directions(pool):
     )
     assert answer["fault"] is None
     np.testing.assert_array_equal(blobs[0], x)
+
+
+def test_a_worker_that_has_ended_is_not_waited_for(pool):
+    worker = pool.get("cpu")
+    worker.close()
+    for _ in range(2):
+        with pytest.raises(WorkerLostError):
+            worker.request({"op": "time_close"}, timeout=600)
+
+
+def test_a_fork_of_the_process_has_workers_of_its_own(pool):
+    worker = pool.get("cpu")
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            assert pool.get("cpu").pid != worker.pid
+            worker.close()
+            pool.close()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert pool.get("cpu") is worker
+    assert worker.limits().device == "cpu"
+
+
+def test_garbage_from_a_worker_is_asked_for_again(pool):
+    worker = pool.get("cpu")
+    worker.wait_until_ready()
+    ours = Path(f"/proc/self/fd/{worker._process._process.stdout.fileno()}").readlink()
+    theirs = [f for f in Path(f"/proc/{worker.pid}/fd").iterdir() if f.readlink() == ours]
+    theirs[0].write_bytes(b"not a frame, but long enough for its first words")
+    with pytest.raises(WorkerLostError) as lost:
+        worker.request({"op": "time_close"}, timeout=60)
+    assert lost.value.is_interference
+
+
+def test_a_worker_that_talks_without_end_is_no_matter(pool):
+    worker = pool.get("cpu")
+    worker.wait_until_ready()
+    with Path(f"/proc/{worker.pid}/fd/2").open("wb") as stream:
+        stream.write(b"noise " * 500_000)
+    worker.request({"op": "time_close"}, timeout=60)
+    assert len(worker._process.last_words()) <= 300
