@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from llmkernel.candidate.arguments import ArrayArgument, CallArgument, ScalarValue
 from llmkernel.candidate.candidate import Candidate
 from llmkernel.devices.base import Bytes, DeviceLimits
-from llmkernel.devices.plan import LaunchPlan
+from llmkernel.devices.plan import Argument, LaunchPlan, ScalarArgument
 from llmkernel.errors import BindingError
 from llmkernel.evaluation.draw import Slot
 from llmkernel.evaluation.expected import Expected, Target
@@ -59,12 +59,16 @@ def prepare(
             next_step="Declare every input of the reference, also one that the kernel does not need.",
         )
     arguments: list[CallArgument] = []
+    arrays: dict[int, str] = {}
+    same: dict[str, str] = {}
     payloads: dict[str, Bytes] = {}
     misalign: dict[str, int] = {}
     for spec, value in zip(specs, inputs, strict=True):
         if not isinstance(value, np.ndarray):
             arguments.append(ScalarValue(value.item() if isinstance(value, np.generic) else value))
             continue
+        if layout == "shared":
+            same[spec.name] = arrays.setdefault(id(value), spec.name)
         storage, strides = _storage(value, is_strided=layout == "strided" and _takes_strides(spec))
         if layout == "misaligned":
             misalign[spec.name] = value.dtype.itemsize
@@ -72,9 +76,23 @@ def prepare(
         arguments.append(
             ArrayArgument(dtype_name(value.dtype), value.shape, strides, misalign.get(spec.name, 0))
         )
-    plan = candidate.plan(arguments, limits)
+    plan = _with_shared(candidate.plan(arguments, limits), same)
     names = {b.name for b in plan.buffers if b.role in ("input", "inout")}
     return Prepared(plan, {k: v for k, v in payloads.items() if k in names}, misalign)
+
+
+def _with_shared(plan: LaunchPlan, same: Mapping[str, str]) -> LaunchPlan:
+    """Return a plan whose launches get the address of another buffer in place of those that `same` names."""
+    if all(name == other for name, other in same.items()):
+        return plan
+
+    def moved(argument: Argument) -> Argument:
+        if isinstance(argument, ScalarArgument):
+            return argument
+        return replace(argument, buffer=same.get(argument.buffer, argument.buffer))
+
+    launches = tuple(replace(x, arguments=tuple(map(moved, x.arguments))) for x in plan.launches)
+    return replace(plan, launches=launches)
 
 
 def shape_arguments(problem: Problem, candidate: Candidate, workload: Workload) -> list[CallArgument]:

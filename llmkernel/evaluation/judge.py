@@ -237,6 +237,7 @@ class Judge(Trial):
                     workload.family,
                     seed=workload.seed,
                     scalars=workload.scalars,
+                    is_shared=workload.layout == "shared",
                     reduction=self._lengths.longest(workload.sizes),
                 )
             expected = expect(problem, workload, inputs, self._lengths)

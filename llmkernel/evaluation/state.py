@@ -105,6 +105,7 @@ def check_state(judge: Judge, workloads: Sequence[Workload], limits: DeviceLimit
         judge.inspect_draw(draw, limits)
     text = f"{sum(repeats)} runs of {len(draws)} draws over one load of the module stay right"
     judge.add(CheckResult(_NAME, "passed", text))
+    judge.dropped.append(f"More than {max(repeats)} calls in a row, although a variable outlives a launch.")
 
 
 def _draws(judge: Judge, workload: Workload, limits: DeviceLimits) -> list[Draw]:

@@ -220,7 +220,9 @@ def float_array(
         return values.astype(target)
 
 
-def integer_array(rng: Generator, shape: tuple[int, ...], example: HostArray, bound: int | None) -> HostArray:
+def integer_array(
+    rng: Generator, shape: tuple[int, ...], example: HostArray, bound: int | None, family: str = "normal"
+) -> HostArray:
     """Draw integers or booleans over the range of the example.
 
     Parameters
@@ -229,15 +231,28 @@ def integer_array(rng: Generator, shape: tuple[int, ...], example: HostArray, bo
         The user's array; its least and greatest values limit the draw.
     bound : int or None
         Exclusive upper limit where the values index an axis whose size changed.
+    family : str
+        What float arrays of the same draw hold: integers are then sorted (``ramp``), all equal (``constant``), as small as
+        they may be (``zeros``), or the ends of the range (``extremes``).
     """
     if example.dtype == np.bool_:
-        return np.asarray(rng.random(shape) < 0.5)
+        share = {"constant": 1.0, "zeros": 0.0}.get(family, 0.5)
+        return np.asarray(rng.random(shape) < share)
     low, high = (int(example.min()), int(example.max())) if example.size else (0, 3)
     if bound is not None:
         # An axis that shrank to nothing leaves no index; the reference then refuses the draw, and it is listed.
         high = max(0, bound - 1)
         low = min(low, high)
-    return rng.integers(low, high, shape, dtype=example.dtype, endpoint=True)
+    drawn = rng.integers(low, high, shape, dtype=example.dtype, endpoint=True)
+    if family == "ramp":
+        return np.asarray(np.sort(drawn, axis=None).reshape(shape))
+    if family == "constant":
+        return np.full_like(drawn, drawn.flat[0]) if drawn.size else drawn
+    if family == "zeros":
+        return np.full_like(drawn, min(max(low, 0), high))
+    if family == "extremes":
+        return np.asarray(rng.choice(np.array([low, high], example.dtype), shape))
+    return drawn
 
 
 def dtype_of(value: HostArray) -> str:

@@ -44,8 +44,8 @@ class Workload:
     is_long : bool
         One axis is beyond 2^16. A header may find that too large for its launches: the draw is then left out and listed.
     layout : str
-        ``contiguous``, ``misaligned`` (every array one element past a 256-byte boundary) or ``strided`` (views, for
-        inputs that a header declares `strided`).
+        ``contiguous``, ``misaligned`` (every array one element past a 256-byte boundary), ``strided`` (views, for
+        inputs that a header declares `strided`) or ``shared`` (inputs of one dtype and shape are one array).
     """
 
     sizes: dict[str, int]
@@ -80,6 +80,7 @@ def draw_inputs(
     seed: int,
     scalars: Change = "none",
     reduction: int = 1,
+    is_shared: bool = False,
 ) -> list[HostInput]:
     """Return host inputs of a problem for given sizes and family.
 
@@ -95,6 +96,8 @@ def draw_inputs(
         As in `Workload`.
     reduction : int
         Length of the longest reduction: extremes stay so far from overflow that no order of adding them overflows.
+    is_shared : bool
+        Inputs of one dtype and shape are one array.
 
     Returns
     -------
@@ -115,9 +118,12 @@ def draw_inputs(
                 out.append(float_array(FAMILIES[family], rng, shape, spec.dtype, reduction=reduction))
             else:
                 bounds[i] = _bound(problem, spec, example, sizes)
-                out.append(integer_array(rng, shape, example, bounds[i]))
+                out.append(integer_array(rng, shape, example, bounds[i], family))
         else:
             out.append(scalar_value(rng, example, scalars, is_size=_is_size(example, extents)))
+    for first, *others in groups_of_equals(problem, sizes) if is_shared else ():
+        for i in others:
+            out[i] = out[first]
     if scalars != "none":
         values = [v for v in out if not isinstance(v, np.ndarray)]
         out = [
@@ -188,6 +194,9 @@ def full_workloads(problem: Problem) -> list[Workload]:
     # Wide loads are often guarded by the size alone: sizes that invite them, at addresses that forbid them.
     draws.append(Workload(_multiples(small, 16), "normal", new_seed(), layout="misaligned"))
     draws.append(Workload(small, "normal", new_seed(), layout="strided"))
+    alike = dict.fromkeys(own, {1: 1023, 2: 67, 3: 37}.get(len(own), 11))
+    if groups_of_equals(problem, alike):
+        draws.append(Workload(alike, "normal", new_seed(), layout="shared"))
     if any(not isinstance(s, ArraySpec) for s in problem.signature.inputs):
         changes: list[Change] = ["other", "far"]
         changes += ["negated"] if any(can_be_negated(v) for v in problem.host_inputs()) else []
@@ -214,9 +223,21 @@ def at_own_sizes(problem: Problem, workload: Workload) -> Workload | None:
     """Return a workload at the user's own sizes, for a header that takes no others; None where it would be too large."""
     own = dict(problem.sizes)
     is_plain = workload.family == "normal" and workload.layout == "contiguous" and workload.scalars == "none"
+    if workload.layout == "shared" and not groups_of_equals(problem, own):
+        return None
     if workload.sizes == own or is_plain or element_count(problem, own) > LARGEST_DERIVED_ELEMENTS:
         return None
     return replace(workload, sizes=own, is_users_own=True)
+
+
+def groups_of_equals(problem: Problem, sizes: dict[str, int]) -> list[list[int]]:
+    """Return the numbers of the inputs that can be one array, ``f(x, x)``: of one dtype and shape, and only read."""
+    groups: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+    for i, spec in enumerate(problem.signature.inputs):
+        if isinstance(spec, ArraySpec) and spec.dims and not spec.is_inout:
+            shape = tuple(d.evaluate(sizes) for d in spec.dims)
+            groups.setdefault((spec.dtype, shape), []).append(i)
+    return [g for g in groups.values() if len(g) > 1]
 
 
 def long_sizes(problem: Problem) -> list[dict[str, int]]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from llmkernel.problem.families import FAMILIES, float_array, integer_array
 from llmkernel.problem.problem import make_problem
 from llmkernel.problem.reference import make_reference
-from llmkernel.problem.scalars import scalar_value
+from llmkernel.problem.scalars import can_be_negated, scalar_value, with_scalars
 from llmkernel.problem.workloads import draw_inputs, full_workloads, quick_workloads, secret_sizes
 
 X = np.ones((64, 48), np.float32)
@@ -79,6 +79,88 @@ def test_a_varied_scalar_differs_and_keeps_its_type(seed, value):
     other = scalar_value(np.random.default_rng(seed), value, is_size=False)
     assert type(other) is type(value)
     assert other != value
+
+
+@given(
+    st.integers(0, 2**32), st.sampled_from([np.int8(127), np.int32(2**31 - 1), np.uint8(255), np.int64(5), 7])
+)
+def test_integers_are_varied_within_their_type(seed, value):
+    rng = np.random.default_rng(seed)
+    for change in ("other", "far", "negated"):
+        other = scalar_value(rng, value, change, is_size=False)
+        assert type(other) is type(value)
+        assert other != value
+        assert (other < 0) == (change == "negated" and can_be_negated(value))
+
+
+def test_iterations_go_far_beyond_the_example():
+    assert scalar_value(np.random.default_rng(0), 3, "far", is_size=False) >= 80
+
+
+def test_scalars_are_drawn_otherwise_three_times_where_one_can_be_negative():
+    workloads = full_workloads(problem_of(lambda x, k: x * k, X, 3))
+    assert [w.scalars for w in workloads if w.scalars != "none"] == ["other", "far", "negated"]
+    workloads = full_workloads(problem_of(lambda x, a: x * a, X, 0.5))
+    assert [w.scalars for w in workloads if w.scalars != "none"] == ["other", "far"]
+
+
+@pytest.mark.parametrize(
+    ("array", "scalar", "bound", "is_met"),
+    [
+        (np.zeros(2000, np.float32), 0.5, None, True),
+        (
+            np.zeros(2000, np.float32),
+            0.1,
+            None,
+            False,
+        ),  # float32 holds no 0.1: the oracle would compare otherwise
+        (np.zeros(2000, np.float32), np.float32(0.1), None, True),
+        (np.zeros(2000, np.float32), 3, None, False),
+        (np.arange(2000, dtype=np.int32), -100, None, True),
+        (np.arange(2000, dtype=np.int32), -100, 3000, False),  # an index
+        (np.arange(2000, dtype=np.int32), 2000, None, False),
+        (np.arange(2000, dtype=np.uint32), -1, None, False),
+        (np.arange(2000, dtype=np.int32), True, None, False),
+        (np.zeros(0, np.int32), -1, None, False),
+    ],
+)
+def test_some_elements_equal_a_scalar(array, scalar, bound, is_met):
+    marked = with_scalars(np.random.default_rng(0), array, [scalar], bound)
+    assert marked.dtype == array.dtype
+    assert bool(((marked == scalar) & (array != scalar)).any()) is is_met
+
+
+def test_decimals_and_halves_are_numbers_that_people_write():
+    rng = np.random.default_rng(0)
+    assert {0.1, 0.25, 0.5, -0.3} <= {
+        round(float(v), 3) for v in float_array(FAMILIES["decimals"], rng, (20000,), "float32")
+    }
+    halves = float_array(FAMILIES["halves"], rng, (100,), "float16")
+    assert (halves * 2 == np.rint(halves * 2)).all()
+    assert (halves != np.rint(halves)).any()
+
+
+def test_integers_are_sorted_equal_and_extreme_too():
+    example = np.arange(3, 90)
+
+    def drawn(family):
+        return integer_array(np.random.default_rng(1), (40, 5), example, None, family)
+
+    assert (np.diff(drawn("ramp").ravel()) >= 0).all()
+    assert np.unique(drawn("constant")).size == 1
+    assert set(np.unique(drawn("extremes"))) == {3, 89}
+    assert (drawn("zeros") == 3).all()
+    assert np.unique(drawn("normal")).size > 20
+
+
+def test_inputs_of_one_dtype_and_shape_are_once_one_array():
+    y = np.ones((32, 48), np.float32)
+    problem = problem_of(lambda x, y, w: x[:, None, :].sum() + y * w, X, y, np.ones(48))
+    shared = next(w for w in full_workloads(problem) if w.layout == "shared")
+    x, y, w = draw_inputs(problem, shared.sizes, "normal", seed=1, is_shared=True)
+    assert x is y
+    assert w is not x
+    assert all(w.layout != "shared" for w in full_workloads(problem_of(lambda x: x * 2, X)))
 
 
 def test_some_sizes_are_drawn_anew_for_every_verification():
