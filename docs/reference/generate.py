@@ -20,7 +20,7 @@ from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
 from llmkernel.magics.kernels import KERNELS_ARGUMENTS, KernelsMagics
 from llmkernel.magics.options import CUDA_ARGUMENTS, CUDA_FROM_ARGUMENTS
-from llmkernel.magics.parsing import options_of, positionals_of
+from llmkernel.magics.parsing import options_of, parser_of, positionals_of
 from llmkernel.magics.usage import USAGE_ARGUMENTS, UsageMagics
 
 HERE = Path(__file__).parent
@@ -72,8 +72,8 @@ The body is taken as it was typed, so the lines in messages are those of the cel
 run the cell again: it is judged again. A candidate that a provider wrote can be edited the same way, in a `%%cuda`
 cell or as `kernels/NAME/kernel.cu`; the next run of the cell that asked for it verifies what was edited.
 
-Without `--from` the kernel is [unverified](../guide/kernels.md#without-a-reference); `--shapes`, `--tolerance` and `--baseline`
-need a reference.
+Without `--from` the kernel is [unverified](../guide/kernels.md#without-a-reference); `--shapes`, `--tolerance` and
+`--baseline` need a reference.
 
 [`%%cuda_from`](cuda_from.md) says more about REFERENCE and inputs.
 """
@@ -105,7 +105,7 @@ def configuration_page() -> str:
 
 def magic_page(magic: Any, arguments: tuple[Any, ...], more: str = "", prefix: str = "%%") -> str:
     """Return the page on a magic: its docstring, its arguments, then `more`."""
-    parser: argparse.ArgumentParser = magic.parser
+    parser = parser_of(magic)
     about = inspect.cleandoc(parser.description or "")
     prose, example = about.split("\n\n    ", 1)
     lines = [f"# `{prefix}{parser.prog}`", "", prose, "", "```", inspect.cleandoc("    " + example), "```"]

@@ -10,14 +10,14 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from llmkernel.config import LLMKernel, get_config
 from llmkernel.errors import NotAcceptedError, ProviderError, ReplyError, UsageError
-from llmkernel.magics.ask_options import ASK_ARGUMENTS, AskOptions, parse_ask
-from llmkernel.magics.options import declare
+from llmkernel.magics.declaring import declare
 from llmkernel.magics.secrets import refuse_secrets
 from llmkernel.magics.session import RunCell, get_session
 
 if TYPE_CHECKING:
     from llmkernel.display.answer import AnswerOutput
     from llmkernel.magics.ask_context import AskContext
+    from llmkernel.magics.ask_options import AskOptions
     from llmkernel.prompts.ask import Conversation
     from llmkernel.providers.base import Provider, Reply, Request
 
@@ -42,7 +42,7 @@ class AskMagics(Magics):  # type: ignore[misc]
 
         return Conversation()
 
-    @declare("ask", _USAGE, ASK_ARGUMENTS)
+    @declare("ask", _USAGE, "llmkernel.magics.ask_options:ASK_ARGUMENTS")
     @no_var_expand  # type: ignore[untyped-decorator]
     @line_cell_magic  # type: ignore[untyped-decorator]
     def ask(self, line: str, cell: str | None = None) -> None:
@@ -57,6 +57,8 @@ class AskMagics(Magics):  # type: ignore[misc]
             Rows are longer than 8192 now: let a block take one row.
         """
         config = get_config(self.shell)
+        from llmkernel.magics.ask_options import parse_ask
+
         options = parse_ask(self.ask, line, cell)
         if options.reset:
             self.conversation.reset()

@@ -118,7 +118,7 @@ def parse_ask(magic: Callable[..., Any], line: str, cell: str | None) -> AskOpti
     llmkernel.errors.UsageError
         For an unknown option, a bad value, or an option behind the beginning of the question.
     """
-    parser: ArgumentParser = magic.parser  # type: ignore[attr-defined]
+    parser = parsing.parser_of(magic)
     prefix = "%" if cell is None else "%%"
     words, question = split_ask_line(parser, line, prefix)
     given = vars(parsing.parse_line(magic, words, prefix=prefix))

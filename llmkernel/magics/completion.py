@@ -12,7 +12,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from llmkernel.magics.completion_values import Candidates, ValueCompleter
 from llmkernel.magics.kernel_names import kernel_names, record_store
 from llmkernel.magics.kernels import ACTIONS
-from llmkernel.magics.parsing import options_of, positionals_of
+from llmkernel.magics.parsing import options_of, parser_of, positionals_of
 
 _SETTING = re.compile(r"%config[ \t]+LLMKernel\.(?P<name>\w+)[ \t]*=[ \t]*(?P<quote>[\"']?)[^\"']*$")
 
@@ -50,7 +50,7 @@ class MagicMatcher:
         find = self._ipython.find_cell_magic if found["cell"] else self._ipython.find_line_magic
         magic = find(found[0].lstrip("%"))
         text = context.text_until_cursor[found.end() :].lstrip()
-        candidates = self._candidates(magic.parser, text)
+        candidates = self._candidates(parser_of(magic), text)
         return _result((kind, word) for kind, word in candidates if word.startswith(context.token))
 
     def _candidates(self, parser: argparse.ArgumentParser, text: str) -> Candidates:

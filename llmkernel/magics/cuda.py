@@ -9,11 +9,11 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from llmkernel.config import LLMKernel, get_config
 from llmkernel.errors import CandidateError, UsageError
-from llmkernel.magics.job import make_job, make_unverified_job
+from llmkernel.magics.declaring import declare
 from llmkernel.magics.namespace import is_kernel
-from llmkernel.magics.options import CUDA_ARGUMENTS, CudaOptions, declare, parse_options
 
 if TYPE_CHECKING:
+    from llmkernel.magics.options import CudaOptions
     from llmkernel.problem.signature import Signature
     from llmkernel.synthesis.unverified_kernel import UnverifiedKernel
 
@@ -24,7 +24,7 @@ _USAGE = "%%cuda [NAME] [--from REFERENCE] [options]\n    a .cu file under its l
 class CudaMagics(Magics):  # type: ignore[misc]
     """Holds ``%%cuda``."""
 
-    @declare("cuda", _USAGE, CUDA_ARGUMENTS)
+    @declare("cuda", _USAGE, "llmkernel.magics.options:CUDA_ARGUMENTS")
     @no_var_expand  # type: ignore[untyped-decorator]
     @line_cell_magic  # type: ignore[untyped-decorator]
     def cuda(self, line: str, cell: str | None = None) -> None:
@@ -50,6 +50,8 @@ class CudaMagics(Magics):  # type: ignore[misc]
                 "usage: %%cuda [NAME] [--from REFERENCE] [options], and below it a .cu file",
                 next_step="%%cuda? explains the options and shows a launch header.",
             )
+        from llmkernel.magics.options import CudaOptions, parse_options
+
         config = get_config(self.shell)
         signature = _signature_of(cell)
         named = signature.name if signature is not None else "kernel"
@@ -59,10 +61,11 @@ class CudaMagics(Magics):  # type: ignore[misc]
         if options.reference is None:
             self._unverified(cell, options, signature, config)
             return
-        job = make_job(self.shell, options, options.reference, config)
+        from llmkernel.magics.job import make_job
         from llmkernel.magics.output import CellOutput
         from llmkernel.synthesis.source import accept_source
 
+        job = make_job(self.shell, options, options.reference, config)
         with CellOutput(options.name, quiet=options.quiet, live=options.live) as output:
             kernel = accept_source(cell, job.reference, **job.arguments, on_event=output)
             output.finish(kernel)
@@ -71,10 +74,11 @@ class CudaMagics(Magics):  # type: ignore[misc]
     def _unverified(
         self, cell: str, options: CudaOptions, signature: Signature | None, config: LLMKernel
     ) -> None:
-        arguments = make_unverified_job(self.shell, options, signature, config)
+        from llmkernel.magics.job import make_unverified_job
         from llmkernel.magics.output import CellOutput
         from llmkernel.synthesis.unverified_source import accept_unverified
 
+        arguments = make_unverified_job(self.shell, options, signature, config)
         with CellOutput(options.name, quiet=options.quiet, live=options.live) as output:
             kernel = accept_unverified(cell, **arguments, on_event=output)
             self._warn_of_replaced(kernel)

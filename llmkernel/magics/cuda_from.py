@@ -8,9 +8,8 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from llmkernel.config import get_config
 from llmkernel.errors import UsageError
-from llmkernel.magics.job import make_job
+from llmkernel.magics.declaring import declare
 from llmkernel.magics.notebook import notebook_path
-from llmkernel.magics.options import CUDA_FROM_ARGUMENTS, CudaFromOptions, declare, parse_options
 from llmkernel.magics.secrets import refuse_secrets
 
 _USAGE = "%%cuda_from REFERENCE [options]\n    what the kernel should do, in your own words"
@@ -20,7 +19,7 @@ _USAGE = "%%cuda_from REFERENCE [options]\n    what the kernel should do, in you
 class CudaFromMagics(Magics):  # type: ignore[misc]
     """Holds ``%%cuda_from``."""
 
-    @declare("cuda_from", _USAGE, CUDA_FROM_ARGUMENTS)
+    @declare("cuda_from", _USAGE, "llmkernel.magics.options:CUDA_FROM_ARGUMENTS")
     @no_var_expand  # type: ignore[untyped-decorator]
     @line_cell_magic  # type: ignore[untyped-decorator]
     def cuda_from(self, line: str, cell: str | None = None) -> None:
@@ -38,6 +37,9 @@ class CudaFromMagics(Magics):  # type: ignore[misc]
                 "usage: %%cuda_from REFERENCE [options], and below it what the kernel should do",
                 next_step="%%cuda_from? explains the options.",
             )
+        from llmkernel.magics.job import make_job
+        from llmkernel.magics.options import CudaFromOptions, parse_options
+
         config = get_config(self.shell)
         options = parse_options(CudaFromOptions, self.cuda_from, line, config)
         refuse_secrets(f"{line}\n{cell}")

@@ -12,7 +12,7 @@ from typing import Any
 from llmkernel.errors import LLMKernelError
 from llmkernel.magics.cuda import CudaMagics
 from llmkernel.magics.cuda_from import CudaFromMagics
-from llmkernel.magics.parsing import options_of, parse_line, split_line
+from llmkernel.magics.parsing import options_of, parse_line, parser_of, split_line
 from llmkernel.magics.session import RunCell, get_session
 
 _MAKES_KERNEL = re.compile(r"\s*%%(?P<magic>cuda_from|cuda)(?:[ \t]+(?P<line>[^\n]*))?(?=\n|$)")
@@ -94,7 +94,7 @@ def _default_name(reference: str | None, text: str) -> str:
 
 
 def _kept_words(line: str) -> Iterator[str]:
-    known = options_of(CudaMagics.cuda.parser)  # type: ignore[attr-defined]
+    known = options_of(parser_of(CudaMagics.cuda))
     words = iter(split_line(line))
     for word in words:
         option, equals, value = word.partition("=")

@@ -10,9 +10,9 @@ from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, argument_group
 
 from llmkernel.errors import RecordError, UsageError
+from llmkernel.magics.declaring import declare
 from llmkernel.magics.kernel_names import find_version, label_of, record_store, split_name, versions_of
 from llmkernel.magics.notebook import notebook_directory
-from llmkernel.magics.options import declare
 from llmkernel.magics.parsing import parse_line, shown
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from IPython.core.magic_arguments import argument, argument_group, kwds, magic_arguments
+from IPython.core.magic_arguments import argument, argument_group
 
 from llmkernel.config import DEVICES, LIVE_MODES, REPLAY_MODES, LLMKernel
 from llmkernel.magics import parsing
-from llmkernel.magics.stopping import stops_in_one_line
 
 _EXAMPLE = (
     argument(
@@ -184,23 +183,6 @@ class CudaFromOptions(CellOptions):
     replay: str
     timeout: float | None
     show_prompt: bool
-
-
-def declare(
-    name: str, usage: str, arguments: tuple[Any, ...]
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a magic's method with `arguments`; `usage` is written as in a cell, its ``%%`` included."""
-
-    def decorate(magic: Callable[..., Any]) -> Callable[..., Any]:
-        magic = stops_in_one_line(magic)
-        for decorator in reversed(arguments):
-            magic = decorator(magic)
-        # argparse makes one `%` of two, and IPython's formatter puts one in front.
-        magic = kwds(usage=usage)(magic)
-        decorated: Callable[..., Any] = magic_arguments(name)(magic)
-        return decorated
-
-    return decorate
 
 
 Options = TypeVar("Options", bound=CellOptions)

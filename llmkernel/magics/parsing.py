@@ -35,14 +35,14 @@ def split_line(line: str) -> list[str]:
 
 
 def parse_line(magic: Callable[..., Any], line: str, *, prefix: str = "%%") -> argparse.Namespace:
-    """Parse the line of a magic that was decorated by IPython's ``magic_arguments``.
+    """Parse the line of a magic that was decorated by `llmkernel.magics.declaring.declare`.
 
     Raises
     ------
     llmkernel.errors.UsageError
         For an unknown option, a missing or bad value, or a word too many.
     """
-    parser: argparse.ArgumentParser = magic.parser  # type: ignore[attr-defined]
+    parser = parser_of(magic)
     name = f"{prefix}{parser.prog}"
     words = split_line(line)
     _check_reference(parser, name, line)
@@ -83,6 +83,12 @@ def nearest(word: str, known: Iterable[str], cutoff: float) -> str:
 
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return near[0] if near else ""
+
+
+def parser_of(magic: Callable[..., Any]) -> argparse.ArgumentParser:
+    """Return the parser of a magic that was decorated by `llmkernel.magics.declaring.declare`."""
+    parser: argparse.ArgumentParser = magic.described()[0]  # type: ignore[attr-defined]
+    return parser
 
 
 def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:

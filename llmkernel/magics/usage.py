@@ -6,7 +6,7 @@ from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument
 
 from llmkernel.config import get_config
-from llmkernel.magics.options import declare
+from llmkernel.magics.declaring import declare
 from llmkernel.magics.parsing import parse_line
 
 USAGE_ARGUMENTS = (argument("--reset", action="store_true", help="Count anew; the budget begins anew too."),)

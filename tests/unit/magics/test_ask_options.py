@@ -11,9 +11,9 @@ from llmkernel.errors import UsageError
 from llmkernel.magics.ask import AskMagics
 from llmkernel.magics.ask_lines import AskLines
 from llmkernel.magics.ask_options import parse_ask, split_ask_line
-from llmkernel.magics.parsing import options_of
+from llmkernel.magics.parsing import options_of, parser_of
 
-PARSER = AskMagics.ask.parser
+PARSER = parser_of(AskMagics.ask)
 OPTIONS = set(options_of(PARSER))
 
 
