@@ -1,7 +1,7 @@
 """Tools that look inside a run: compute-sanitizer on a GPU, the checked mode of the `cpu` device without one.
 
-They cost seconds, so they run where they are asked for (``checks``), and where a fault on a GPU has to be explained: an
-illegal address alone names neither array nor line.
+They cost seconds, so they run where they are asked for (``checks``), and where a fault has to be explained: an illegal
+address on a GPU names neither array nor line, nor does a store that the `cpu` device finds afterwards.
 """
 
 from __future__ import annotations
@@ -139,12 +139,14 @@ def explained_fault(
     fault: Fault, device: str, source: str, plan: LaunchPlan, payloads: Mapping[str, Bytes]
 ) -> Fault:
     """Return a fault with the array, the element and the line that memcheck found, where it finds them."""
-    if device != "cuda" or fault.kind != "illegal_address":
+    # The `cpu` device names the place itself, but for stores that it only finds afterwards.
+    is_named = device == "cpu" and "line" in fault.details
+    if fault.kind != "illegal_address" or is_named:
         return fault
     _, finding = run_tool("memcheck", device, source, plan, payloads)
     if finding is None:
         return fault
-    details = {**fault.details, **finding.evidence}
-    if "__shared__" in finding.summary:
+    details = {**fault.details, **finding.evidence, "kind": fault.kind}
+    if "__shared__" in finding.summary or "shared" in finding.evidence:
         details["is_shared_memory"] = True
     return Fault(fault.kind, f"{fault.message.rstrip('.')}; {finding.summary}", fault.kernel, details)

@@ -1,4 +1,4 @@
-// rogue: problem=row_sum; kind=bounds; outcome=out_of_bounds; cpu=out_of_bounds|crashed; needs=memcheck; why=half of the dynamic shared memory that it uses
+// rogue: problem=row_sum; kind=bounds; outcome=out_of_bounds; cpu=out_of_bounds; needs=memcheck; why=half of the dynamic shared memory that it uses
 //! row_sum(x: float32[M, N]) -> y: float32[M]
 //! row_sum<<<M, 64, 32 * sizeof(float32)>>>(x, y, N)
 __global__ void row_sum(const float* x, float* y, int N) {
