@@ -4,45 +4,29 @@ from __future__ import annotations
 
 import inspect
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from keyword import iskeyword
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llmkernel import __version__
-from llmkernel.candidate.candidate import Candidate, parse_candidate
+from llmkernel.candidate.candidate import Candidate
 from llmkernel.devices.base import ExecutionOptions
 from llmkernel.errors import (
     BindingError,
     DeviceError,
     LLMKernelError,
-    NotAcceptedError,
-    RecordError,
     UsageError,
 )
 from llmkernel.evaluation.binding import Prepared, prepare
-from llmkernel.evaluation.evaluate import DEFAULT_TIMEOUT, choose_device
+from llmkernel.evaluation.evaluate import DEFAULT_TIMEOUT
 from llmkernel.evaluation.report import Report
 from llmkernel.evaluation.session import Session
-from llmkernel.evaluation.settings import check_settings
-from llmkernel.evaluation.unverified import evaluate_unverified, memory_finding
+from llmkernel.evaluation.unverified import memory_finding
 from llmkernel.evaluation.worker.harness import DrawResult
 from llmkernel.problem.arrays import from_numpy, is_array, kind_of, refuse_unusual_array, to_numpy
 from llmkernel.problem.dtypes import DTYPES, dtype_name
 from llmkernel.problem.signature import ArraySpec, Signature
 from llmkernel.problem.workloads import new_seed
-from llmkernel.records.record import Record, RecordedProblem, source_digest, utc_now
-from llmkernel.records.store import RecordStore
-from llmkernel.synthesis.events import (
-    Attempt,
-    AttemptFinished,
-    CheckFinished,
-    GaveUp,
-    StageStarted,
-    SynthesisEvent,
-)
+from llmkernel.records.record import Record
 
 if TYPE_CHECKING:
     from llmkernel.problem.arrays import HostArray
