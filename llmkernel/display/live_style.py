@@ -9,7 +9,7 @@ from llmkernel.display.style import prefixed, style_sheet
 _RULES = """
 @.live{position:relative;width:auto;padding:0;margin:4px 0;overflow:hidden}
 @ .jupyter-widgets{margin:0;width:auto;overflow:visible}
-@ .widget-html-content{line-height:1.5;font-size:14px;white-space:normal}
+@ .widget-html-content{min-width:0;line-height:1.5;font-size:14px;white-space:normal}
 @ .widget-vbox{width:100%;padding:0}
 @ .head{padding-right:130px}
 @ .unseen{display:none}
@@ -26,8 +26,8 @@ border-radius:6px;background:var(--bg);color:var(--fg);font-size:13px;line-heigh
 @ .choose{border-top:1px solid var(--line);padding-top:10px}
 @ .choose .widget-hbox{align-items:center;padding:0 18px 6px;flex-wrap:wrap;gap:6px 18px}
 @ .choose .widget-hbox .widget-html-content,@ .choose .widget-checkbox,@ .choose .widget-checkbox *{font-size:13px}
-@ .choose .widget-checkbox{height:auto;width:auto;margin:0}
-@ .choose .widget-checkbox label{display:flex;align-items:center;gap:6px;width:auto;cursor:pointer}
+@ .choose .widget-checkbox{height:auto;width:auto;min-width:0;margin:0}
+@ .choose .widget-checkbox label{display:flex;align-items:center;gap:6px;width:auto;cursor:pointer;white-space:normal}
 @ .choose input{margin:0;accent-color:var(--bar)}
 @ .cmp{table-layout:fixed;min-width:620px}
 @ .cmp th{font-weight:600;color:var(--fg);padding-bottom:4px}
@@ -38,6 +38,9 @@ border-radius:6px;background:var(--bg);color:var(--fg);font-size:13px;line-heigh
 @ .cmp td.del{background:var(--badbg);color:var(--fg)}@ .cmp td.add{background:var(--goodbg);color:var(--fg)}
 @ .choose .wrap{max-height:360px;overflow:auto;border:1px solid var(--line);border-radius:4px}
 @ .cmp thead th{position:sticky;top:0;background:var(--soft);padding:5px 10px}
+@container (max-width:520px){@ .part,@ .choose .widget-hbox{padding-left:12px;padding-right:12px}
+@ .tools{position:static;max-width:none;padding:10px 12px}@ .tools .widget-html-content{text-align:left}
+@ .head{padding-right:12px}}
 """
 
 
