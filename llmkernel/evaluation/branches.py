@@ -23,7 +23,7 @@ from llmkernel.problem.workloads import LARGEST_DERIVED_ELEMENTS, Workload, elem
 if TYPE_CHECKING:
     from llmkernel.evaluation.judge import Judge
 
-_TRIES = 3000
+_TRIES = 5000
 _LARGEST_SIZE = 1 << 12
 _LONGEST_SIZE = 1 << 20
 _OF_THE_DEVICE = frozenset(("num_sms", "max_shared_bytes", "repeat_index"))
@@ -88,10 +88,14 @@ def _sizes(judge: Judge) -> Iterator[dict[str, int]]:
     if not symbols:
         return
     rng = np.random.default_rng(new_seed())
+    count = len(symbols)
+    largest = min(_LARGEST_SIZE, int((LARGEST_DERIVED_ELEMENTS / 2) ** (1.0 / count)))
     for turn in range(_TRIES):
-        drawn = np.exp2(rng.uniform(0.0, np.log2(_LARGEST_SIZE), len(symbols)))
-        if turn % 4 == 3:
-            drawn[rng.integers(len(symbols))] = np.exp2(rng.uniform(10.0, np.log2(_LONGEST_SIZE)))
+        drawn = np.exp2(rng.uniform(0.0, np.log2(largest), count))
+        if turn % 2:
+            drawn = rng.uniform(1.0, largest + 1.0, count)
+        if turn % 4 == 2:
+            drawn[rng.integers(count)] = np.exp2(rng.uniform(10.0, np.log2(_LONGEST_SIZE)))
         sizes = {s: int(n) for s, n in zip(symbols, drawn, strict=True)}
         if element_count(judge.problem, sizes) <= LARGEST_DERIVED_ELEMENTS:
             yield sizes

@@ -133,7 +133,8 @@ class Judge(Trial):
             self.inspect_draw(draw, limits)
             if _size(draw) <= LARGE_ELEMENTS or not self.problem.sizes:
                 self._controls.see(draw)
-            if is_full and not has_leftovers and is_telling(workload):
+            is_small = _size(draw) <= LARGE_ELEMENTS // 4
+            if is_full and is_small and not has_leftovers and is_telling(workload):
                 has_leftovers = True
                 check_leftovers(self, draw, limits)
             # Only figures are kept: memory stays a bounded multiple of one draw's.

@@ -130,6 +130,14 @@ def weighted_total(x, w):
     return (x * w).sum()
 
 
+def inverse_root(x):
+    return 1 / np.sqrt(np.abs(x))
+
+
+def padded(ids, x, pad):
+    return np.where((ids == pad)[:, None], x.dtype.type(0), 2 * x + 1)
+
+
 # Name to (reference, function that returns the example inputs).
 PROBLEMS = {
     "abs": (np.abs, lambda: [_normal(300)]),
@@ -170,6 +178,8 @@ PROBLEMS = {
         lambda: [_integers(0, 16, 500, np.int32), 16],
     ),
     "lcg": (congruential, lambda: [_integers(-(2**31), 2**31, 200, np.int32)]),
+    "hypot": (np.hypot, lambda: [_normal(300), _normal(300, seed=1)]),
+    "inverse_root": (inverse_root, lambda: [_normal(300, dtype=np.float64)]),
     "layer_norm": (layer_norm, lambda: [_normal(9, 48), _normal(48, seed=1), _normal(48, seed=2), 1e-5]),
     "log_sum_exp": (log_sum_exp, lambda: [_normal(9, 48)]),
     "masked_fill": (masked_fill, lambda: [_normal(200), _normal(200, seed=1) > 0]),
@@ -180,9 +190,12 @@ PROBLEMS = {
     ),
     "maximum": (np.maximum, lambda: [_normal(300), _normal(300, seed=1)]),
     "min_max": (minimum_and_maximum, lambda: [_normal(300)]),
+    "nearest": (np.rint, lambda: [_normal(300) * np.float32(5)]),
     "negate_int16": (np.negative, lambda: [_integers(-30000, 30000, 300, np.int16)]),
     "norm3": (lambda x: (x * x).sum(axis=-1), lambda: [_normal(70, 3)]),
     "outer": (np.multiply.outer, lambda: [_normal(20), _normal(31, seed=1)]),
+    "padded": (padded, lambda: [_integers(0, 50000, 9, np.int32), _normal(9, 20), np.int32(-100)]),
+    "remainder": (np.remainder, lambda: [_integers(-1000, 1000, 300, np.int32), np.int32(7)]),
     "relu": (relu, lambda: [_normal(300)]),
     "reverse": (lambda x: np.ascontiguousarray(x[::-1]), lambda: [_normal(300)]),
     "rms_norm": (rms_norm, lambda: [_normal(9, 48), _normal(48, seed=1), 1e-6]),
