@@ -72,6 +72,12 @@ def session(kernel, provider):
     kernel.run(SETUP)
     kernel.run("double_cuda = 'the one before'")
     yield kernel
+    # Nothing of the last cell comes below the next one.
+    assert {m["msg_type"] for m in kernel.run("x.sum()").messages} == {
+        "status",
+        "execute_input",
+        "execute_result",
+    }
     # The next cell works, and nothing that the last one had was lost.
     assert kernel.value("double_cuda") == "the one before"
     assert kernel.value("x.sum().item()") == 8.0
@@ -156,3 +162,40 @@ def test_a_second_press_does_not_leave_the_output_at_work(session, provider):
 
     assert told.startswith("KeyboardInterrupt: ")
     assert "interrupted" in final
+
+
+def test_each_cell_has_its_own_output(session, provider):
+    """Also one that runs on a subshell while another asks, and one that waits behind it."""
+    provider.queue(Script(text="Let me think about this for a while. " * 20, broken=SILENCE, break_after=200))
+    client, shown = session.client, {}
+    client.control_channel.send(client.session.msg("create_subshell_request", {}))
+    subshell = client.get_control_msg(timeout=60)["content"]["subshell_id"]
+    beside = client.session.msg(
+        "execute_request", {"code": "print('beside')", "silent": False, "user_expressions": {}}
+    )
+    beside["header"]["subshell_id"] = subshell
+
+    asking = client.execute(MAKE, stop_on_error=False)
+    behind = client.execute("print('behind')")
+    while shown.get(behind, [])[-1:] != ["idle"]:
+        message = client.get_iopub_msg(timeout=60)
+        kind, content = message["msg_type"], message["content"]
+        of_cell = shown.setdefault(message["parent_header"].get("msg_id"), [])
+        if kind in ("display_data", "update_display_data"):
+            of_cell.append("live")
+            if "reply" in content["data"]["text/plain"] and beside["header"]["msg_id"] not in shown:
+                shown[beside["header"]["msg_id"]] = []
+                client.shell_channel.send(beside)
+        elif kind == "stream":
+            of_cell.append(content["text"])
+            if content["text"].startswith("beside"):
+                session.manager.interrupt_kernel()
+        elif kind == "status" and content["execution_state"] == "idle":
+            of_cell.append("idle")
+    for _ in (asking, beside, behind):
+        client.get_shell_msg(timeout=60)
+
+    assert "".join(shown[beside["header"]["msg_id"]]).startswith("beside\n")
+    assert "live" not in shown[beside["header"]["msg_id"]] + shown[behind]
+    assert shown[behind] == ["behind\n", "idle"]
+    assert set(shown[asking]) == {"live", "idle"}
