@@ -247,6 +247,18 @@ def cupy_calls(device):
         except BindingError as error:
             reasons.append(error.reason)
     assert reasons == ["dtype", "layout", "kind"], reasons
+    copy = device.caller(
+        parse_candidate(candidates.TRANSPOSED),
+        domain_for(candidates.TRANSPOSED, "cupy", ["float32"], on_gpu=True),
+    )
+    m = x.reshape(20, 50)
+    assert (copy(m.T[::2]) == m.T[::2]).all()
+    try:
+        copy(m[:, ::-1])
+    except BindingError as error:
+        assert error.reason == "layout", error
+    else:
+        raise AssertionError("an array that runs backwards was taken")
     return {}
 
 

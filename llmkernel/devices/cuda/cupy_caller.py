@@ -121,6 +121,15 @@ class CupyCaller:
             strides = None
             if not value.flags.c_contiguous:
                 strides = tuple(s // value.itemsize for s in value.strides)
+                if min(value.strides) < 0 or any(s % value.itemsize for s in value.strides):
+                    # No draw has such strides; nothing is known of a kernel that reads them.
+                    raise refuse(
+                        verified,
+                        "its elements run backwards or lie between places that its dtype can have.",
+                        "layout",
+                        received=f"strides {value.strides} bytes",
+                        next_step=f"Pass `cupy.ascontiguousarray({verified.name})`.",
+                    )
             address = alignment_class(value.data.ptr)
             found.append(ArrayArgument(verified.dtype, tuple(value.shape), strides, address))
         return found
