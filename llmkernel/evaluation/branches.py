@@ -1,18 +1,22 @@
 """Branches of a launch header that no draw takes: sizes are sought that lead there, and what stays unlaunched is listed.
 
 A header may send a size in five hundred to another kernel. Planning a call costs a fraction of a millisecond and runs
-nothing, so many sizes can be tried before one of them is drawn.
+nothing, so many sizes can be tried before one of them is drawn: first those that the header's own numbers suggest. Some
+launches no size leads to (another dtype's, a smaller GPU's), so the search ends after half a second.
 """
 
 from __future__ import annotations
 
+import itertools
+import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from llmkernel.candidate.expressions import Expression
-from llmkernel.candidate.statements import Launch, Repeat, Statement, When
+from llmkernel.candidate.statements import Launch, Let, Repeat, Statement, When
 from llmkernel.devices.base import DeviceLimits
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.errors import LLMKernelError
@@ -23,7 +27,11 @@ from llmkernel.problem.workloads import LARGEST_DERIVED_ELEMENTS, Workload, elem
 if TYPE_CHECKING:
     from llmkernel.evaluation.judge import Judge
 
+_FEWEST_TRIES = 600
 _TRIES = 5000
+_SECONDS = 0.5
+# What stands between a number in a condition and the size it is about: bytes of an element, elements of a vector.
+_FACTORS = (1, 2, 4, 8, 16, 32)
 _LARGEST_SIZE = 1 << 12
 _LONGEST_SIZE = 1 << 20
 _OF_THE_DEVICE = frozenset(("num_sms", "max_shared_bytes", "repeat_index"))
@@ -47,7 +55,11 @@ def workloads_for_branches(
         if {n for g in guards for n in g.names} - _OF_THE_DEVICE - scalars
     }
     found: list[tuple[Workload, LaunchPlan]] = []
-    for sizes in _sizes(judge) if by_size else ():
+    limit = time.monotonic() + _SECONDS
+    numbers = {int(n) for n in re.findall(r"\d+", _conditions_text(header.statements))}
+    for turn, sizes in enumerate(itertools.chain(_near(judge, numbers), _sizes(judge)) if by_size else ()):
+        if turn >= _FEWEST_TRIES and time.monotonic() > limit:
+            break
         workload = Workload(sizes, "normal", new_seed())
         try:
             plan = judge.candidate.plan(shape_arguments(judge.problem, judge.candidate, workload), limits)
@@ -80,6 +92,31 @@ def _launches(
                 inside = (*inside, branch.condition)
                 yield from _launches(branch.body, inside)
             yield from _launches(statement.otherwise, inside)
+
+
+def _conditions_text(statements: Sequence[Statement]) -> str:
+    """Return the text of all conditions, and of the names that they may use."""
+    parts = []
+    for statement in statements:
+        if isinstance(statement, Let):
+            parts.append(statement.value.text)
+        elif isinstance(statement, Repeat):
+            parts += [statement.count.text, _conditions_text(statement.body)]
+        elif isinstance(statement, When):
+            for branch in statement.branches:
+                parts += [branch.condition.text, _conditions_text(branch.body)]
+            parts.append(_conditions_text(statement.otherwise))
+    return " ".join(parts)
+
+
+def _near(judge: Judge, numbers: set[int]) -> Iterator[dict[str, int]]:
+    """Yield sizes at and beside the numbers of the header and small multiples of them, one axis at a time."""
+    symbols = list(judge.problem.sizes)
+    values = sorted({n * f + d for n in numbers for f in _FACTORS for d in (0, 1)} - {0})
+    for value, symbol in itertools.product(values, symbols):
+        sizes = dict.fromkeys(symbols, 3) | {symbol: value}
+        if value <= _LONGEST_SIZE and element_count(judge.problem, sizes) <= LARGEST_DERIVED_ELEMENTS:
+            yield sizes
 
 
 def _sizes(judge: Judge) -> Iterator[dict[str, int]]:
