@@ -179,6 +179,7 @@ def test_no_plot_is_drawn_of_what_is_not_known(changes):
 positive = st.floats(1e-3, 1e3)
 
 
+@settings(max_examples=40)
 @given(
     st.integers(1, 10**15),
     st.integers(1, 10**12),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from llmkernel.evaluation.error_map import COLUMNS, MATRICES, ROWS, error_map
+from llmkernel.evaluation.evaluate import evaluate
 
 
 def digit(block: np.ndarray) -> str:
@@ -68,3 +69,29 @@ def test_a_large_result_that_is_wrong_everywhere_is_all_nines():
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (0, 5), (3, 0, 2)])
 def test_nothing_is_drawn_of_a_single_element(shape):
     assert error_map(shape, []) is None
+
+
+SCALE = """//! scale(x: float32[B, M, N]) -> y: float32[B, M, N]
+//! scale<<<ceil_div(B * M * N, 128), 128>>>(x, y, M, N, B * M * N)
+__global__ void scale(const float* x, float* y, int M, int N, int total) {
+    int i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= total) return;
+    int column = i % N, row = i / N % M, matrix = i / N / M;
+    y[i] = matrix == 2 && row == 5 && column >= 90 ? WRONG : 2 * x[i];
+}
+"""
+
+
+@pytest.mark.parametrize(("wrong", "outcome"), [("1.0f", "wrong_value"), ("NAN", "non_finite")])
+def test_a_report_shows_which_matrices_rows_and_columns_are_wrong(wrong, outcome):
+    x = np.random.default_rng(0).standard_normal((3, 7, 100)).astype(np.float32)
+    report = evaluate(SCALE.replace("WRONG", wrong), lambda x: 2 * x, [x], device="cpu", level="quick")
+    data = next(c for c in report.checks if c.status == "failed").evidence["map"]
+
+    assert report.outcome == outcome
+    assert data["shape"] == [3, 7, 100]
+    assert [i for i, d in enumerate(data["matrices"]) if d != "0"] == [2]
+    assert [i for i, line in enumerate(data["cells"]) if line.strip("0")] == [5]
+    assert data["cells"][5].startswith("0" * 57)
+    assert "0" not in data["cells"][5][58:]
+    json.dumps(report.to_dict(), allow_nan=False)
