@@ -22,7 +22,6 @@ def watch_front_end(shell: Any) -> None:
         setattr(shell, _ATTRIBUTE, True)
         comm.close()  # as for a target that nobody registered: there are no widgets yet
 
-    opened.__module__ = __name__
     manager.register_target(CONTROL_TARGET, opened)
 
 

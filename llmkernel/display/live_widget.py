@@ -89,6 +89,7 @@ class LiveWidget:
 
     def __init__(self, on_cancel: Callable[[], None]) -> None:
         self._state: LiveState | None = None
+        self._shown_at: float | None = None
         self._boxes: dict[int, Any] = {}
         self._chosen: list[int] = []
         self.cancel = _ReachableButton(
@@ -126,7 +127,8 @@ class LiveWidget:
         self.announced.value = tag("div", panels.announcement(state), role="status")
         self.cancel.disabled = state.is_stopping or bool(state.closing)
         self.cancel.description = "Stopping…" if state.is_stopping else "Cancel"
-        is_late = not do_clicks_arrive and now - state.started > GRACE_SECONDS
+        self._shown_at = now if self._shown_at is None else self._shown_at
+        is_late = not do_clicks_arrive and now - self._shown_at > GRACE_SECONDS
         self.cancel.layout.display = "none" if is_late else None
         self.hint.value = tag("p", _LATE, cls="meta") if is_late else ""
         self._add_sent(state)
