@@ -87,14 +87,15 @@ class FindingReader:
         both = f"{_past(report.other_kind)} {other} and {_past(report.kind)} {by}"
         return f"{place} is {both}, and {self._missing(report)}"
 
-    @staticmethod
-    def _missing(report: Report) -> str:
+    def _missing(self, report: Report) -> str:
+        """Return what would have ordered the two accesses."""
         if report.block != report.other_block:
             return "nothing orders the two blocks: an atomic with __threadfence() would"
-        same_warp = report.thread[1:] == report.other_thread[1:] and (
-            report.thread[0] // 32 == report.other_thread[0] // 32
-        )
-        return "no barrier is between" + (" (in one warp: __syncwarp())" if same_warp else "")
+        launches = self._plan.launches
+        width, height, _ = launches[report.launch].block if report.launch < len(launches) else (1, 1, 1)
+        one, other = (x + width * (y + height * z) for x, y, z in (report.thread, report.other_thread))
+        barrier = "__syncwarp() or __syncthreads()" if one // 32 == other // 32 else "__syncthreads()"
+        return f"no {barrier} is between"
 
     def _place(self, report: Report) -> tuple[str, dict[str, Any]]:
         """Return the element in words and as details."""
@@ -106,7 +107,8 @@ class FindingReader:
             return f"element {element} of `{slot.name}`", details
         offset = report.address - (1 << 64) if report.address >> 63 else report.address
         if report.space == _SHARED_VARIABLE:
-            element, size = offset // report.element_bytes, report.size // report.element_bytes
+            width = max(report.element_bytes, 1)  # what the process says may be forged
+            element, size = offset // width, report.size // width
             details = {"shared": report.text, "element": element, "size": size}
             return f"element {element} of the shared `{report.text}`", details
         return self._unnamed(report, offset)

@@ -5,12 +5,22 @@ A compilation costs more than a run, so many kernels share a source and a plan; 
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from llmkernel.devices.cpu.build import build
 from llmkernel.devices.cpu.checked import CheckedFinding
+from llmkernel.devices.cpu.findings import FindingReader
+from llmkernel.devices.cpu.memory import BufferFile
+from llmkernel.devices.cpu.process import Report
+from llmkernel.devices.plan import Buffer, LaunchPlan
 
 from .checked_support import Call, check, floats
+from .support import image_of
 
 WRONG = """
 #include <cuda_fp16.h>
@@ -348,3 +358,22 @@ def test_a_report_shows_the_four_tools(spare, outcome):
         assert shown == {"checked mode memcheck": "failed"}
         assert "line 9" in report.headline
         assert "Element 64 of the shared `tile`" in report.headline
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_any_report_is_read(data):
+    # The process could write what it likes.
+    number = st.integers(0, 2**32 - 1)
+    wide = st.integers(0, 2**64 - 1)
+    triples = st.tuples(number, number, number)
+    kinds = {"int": number, "bool": st.booleans(), "float": st.floats(), "str": st.text(max_size=9)}
+    values = {
+        f.name: data.draw(triples if f.type.startswith("tuple") else kinds[f.type]) for f in fields(Report)
+    }
+    values |= {"type": data.draw(st.integers(0, 20)), "address": data.draw(wide), "size": data.draw(wide)}
+    plan = LaunchPlan((Buffer("x", "float32", (4,), "inout"),), (), ())
+    library = build("__global__ void k() {}", ["k"], is_checked=True).library.read_bytes()
+    with BufferFile(plan, [{"x": image_of(floats(4))}]) as buffers:
+        parts = FindingReader(plan, buffers, library).read(Report(**values))
+    assert (parts is not None) == (values["type"] in (13, 14, 15, 16, 17))
