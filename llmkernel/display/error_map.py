@@ -37,14 +37,12 @@ class ErrorMap:
     cells: tuple[str, ...]
     matrices: str
 
-    @property
-    def is_wrong_everywhere(self) -> bool:
-        """Whether no element is right."""
-        return set("".join(self.cells)) == {"9"}
-
 
 def read_error_map(evidence: Mapping[str, Any]) -> ErrorMap | None:
-    """Return the map in a check's evidence; None where there is none, or nothing that is one."""
+    """Return the map in a check's evidence; None where there is none, or nothing that is one.
+
+    Nor is there one to look at where every element is wrong: the evidence says that in words.
+    """
     data = evidence.get("map")
     if not isinstance(data, Mapping):
         return None
@@ -58,7 +56,7 @@ def read_error_map(evidence: Mapping[str, Any]) -> ErrorMap | None:
         return None
     if not all(isinstance(d, str) and d.isascii() and d.isdigit() and len(d) <= MAX_BLOCKS for d in drawn):
         return None
-    if len({len(c) for c in cells}) != 1 or not "".join(cells).strip("0"):
+    if len({len(c) for c in cells}) != 1 or set("".join(cells)) in ({"0"}, {"9"}):
         return None
     rows = shape[-2] if len(shape) > 1 else 1
     if len(cells) > min(rows, MAX_BLOCKS) or len(cells[0]) > shape[-1]:
@@ -70,8 +68,6 @@ def read_error_map(evidence: Mapping[str, Any]) -> ErrorMap | None:
 def map_sentence(picture: ErrorMap) -> str:
     """Return where the result is wrong in words: what the picture shows, for who does not see it."""
     shape = " × ".join(map(str, picture.shape))
-    if picture.is_wrong_everywhere:
-        return f"{picture.name} ({shape}) is wrong everywhere"
     rows = ["9" if line.strip("0") else "0" for line in picture.cells]
     columns = [
         "9" if any(line[i] != "0" for line in picture.cells) else "0" for i in range(len(picture.cells[0]))
@@ -168,12 +164,7 @@ def _path(cells: Sequence[str], level: str) -> str:
 
 
 def map_lines(picture: ErrorMap) -> list[str]:
-    """Return the map as lines of characters, at most 64 columns wide: a strip of all matrices first.
-
-    Empty where every element is wrong: the sentence says that.
-    """
-    if picture.is_wrong_everywhere:
-        return []
+    """Return the map as lines of characters, at most 64 columns wide: a strip of all matrices first."""
     lines = [picture.matrices, *picture.cells] if picture.matrices else [*picture.cells]
     shaded = ["".join(_SHADES[int(d)] for d in line) for line in lines]
     return [*shaded[:1], "", *shaded[1:]] if picture.matrices else shaded

@@ -139,8 +139,7 @@ def _maps(checks: Sequence[CheckResult]) -> list[str]:
         picture = read_error_map(check.evidence) if view.shows_evidence(check, place) else None
         if picture is not None:
             parts.append(escape_markdown(map_sentence(picture)) + ".")
-            drawn = "\n".join(map_lines(picture))
-            parts += [code_block(drawn, "text")] if drawn else []
+            parts.append(code_block("\n".join(map_lines(picture)), "text"))
     return parts
 
 
