@@ -13,7 +13,9 @@ def counts(path):
     return [cell.get("execution_count") for cell in json.loads(path.read_text("utf-8"))["cells"]]
 
 
-def test_a_fresh_server_shows_the_output_without_running_also_in_the_dark(quickstart, fresh, visit):
+def test_a_fresh_server_shows_the_output_without_running_in_the_dark_and_in_a_narrow_window(
+    quickstart, fresh, visit
+):
     before = counts(quickstart.path)
     with visit(height=760) as notebook:
         notebook.goto(fresh.url("lab/tree/quickstart.ipynb"))
@@ -28,23 +30,18 @@ def test_a_fresh_server_shows_the_output_without_running_also_in_the_dark(quicks
         notebook.picture("quickstart-dark")
         assert violations(notebook.page, REPORT) == []
 
+        notebook.page.keyboard.press("Control+b")
+        notebook.page.locator("#jp-left-stack").wait_for(state="hidden")
+        notebook.page.set_viewport_size({"width": 400, "height": 760})
+        assert notebook.report.evaluate(OVERFLOW) == []
+        notebook.picture("quickstart-narrow")
+
 
 def choose_dark_theme(page):
     page.get_by_role("menuitem", name="Settings").click()
     page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Theme$")).hover()
     page.locator(".lm-Menu-itemLabel", has_text=re.compile("^JupyterLab Dark$")).click()
     page.locator('body[data-jp-theme-name="JupyterLab Dark"]').wait_for(state="attached")
-
-
-def test_a_narrow_window_cuts_nothing_off(quickstart, fresh, visit):
-    with visit(width=400) as notebook:
-        notebook.goto(fresh.url("lab/tree/quickstart.ipynb"))
-        notebook.page.keyboard.press("Control+b")
-        notebook.page.locator("#jp-left-stack").wait_for(state="hidden")
-        overflow = notebook.report.evaluate(OVERFLOW)
-        notebook.picture("quickstart-narrow")
-
-    assert overflow == []
 
 
 def test_a_notebook_from_elsewhere_shows_the_verdict_and_the_checks(quickstart, fresh, visit):
