@@ -65,7 +65,8 @@ class Expected:
     def perturbed(self, seed: int | None, factor: float = 1.0) -> list[HostArray] | None:
         """Return the oracle's results when every float input is moved by half a unit in the last place.
 
-        The unit is that of the input's dtype, or of float32 where that is finer.
+        The unit is that of the input's dtype, or of float32 where that is finer. Elements that equal a scalar stay: they
+        meet a threshold on purpose, and one that is moved across it would excuse every result of its row.
 
         Parameters
         ----------
@@ -80,8 +81,9 @@ class Expected:
             None where the reference does not run in float64.
         """
         rng = None if seed is None else np.random.default_rng(seed)
+        scalars = [v for v in self.inputs if not isinstance(v, np.ndarray) and v]
         moved = [
-            _moved(v, rng, factor)
+            _moved(v, rng, factor, scalars)
             if isinstance(v, np.ndarray) and DTYPES[dtype_name(v.dtype)].kind in "fc"
             else v
             for v in self.inputs
@@ -105,7 +107,9 @@ class Expected:
         return results if same else None
 
 
-def _moved(value: HostArray, rng: np.random.Generator | None, factor: float) -> HostArray:
+def _moved(
+    value: HostArray, rng: np.random.Generator | None, factor: float, kept: Sequence[complex]
+) -> HostArray:
     wide = value.astype(np.complex128 if np.iscomplexobj(value) else np.float64)
     if rng is None:
         sign = np.where(np.real(wide) < 0, -1.0, 1.0)
@@ -114,7 +118,10 @@ def _moved(value: HostArray, rng: np.random.Generator | None, factor: float) -> 
     # 16-bit inputs are exact, and sums of them are kept in float32: moved by their own eps, they would forgive half
     # precision under a float32 contract.
     eps = min(DTYPES[dtype_name(value.dtype)].eps, float(np.finfo(np.float32).eps))
-    return np.asarray(wide * (1.0 + 0.5 * factor * eps * sign))
+    moved = np.asarray(wide * (1.0 + 0.5 * factor * eps * sign))
+    for scalar in kept:
+        np.copyto(moved, wide, where=wide == scalar)
+    return moved
 
 
 def all_results(problem: Problem, inputs: Sequence[HostInput], *, is_wide: bool) -> list[HostArray]:

@@ -40,7 +40,17 @@ def scalar_value(rng: Generator, example: Any, change: Change = "other", *, is_s
         return type(example)(complex(example) * complex(1.0 + rng.random(), rng.random()))
     if change == "far" and abs(float(example)) < 0.1:
         return type(example)(math.copysign(0.25 + 0.5 * rng.random(), float(example)))
-    return type(example)(float(example) * (1.25 + 0.5 * rng.random()) if example else 0.25 + rng.random())
+    return type(example)(
+        _short(float(example) * (1.25 + 0.5 * rng.random()) if example else 0.25 + rng.random())
+    )
+
+
+def _short(value: float) -> float:
+    """Round to eight significant bits: a number that arrays of every float dtype can hold."""
+    if not math.isfinite(value):
+        return value
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(round(mantissa * 256.0) / 256.0, exponent)
 
 
 def can_be_negated(example: Any) -> bool:

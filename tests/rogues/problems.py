@@ -138,6 +138,10 @@ def padded(ids, x, pad):
     return np.where((ids == pad)[:, None], x.dtype.type(0), 2 * x + 1)
 
 
+def threshold(x, t):
+    return np.where(x >= t, x, x.dtype.type(0))
+
+
 # Name to (reference, function that returns the example inputs).
 PROBLEMS = {
     "abs": (np.abs, lambda: [_normal(300)]),
@@ -223,6 +227,7 @@ PROBLEMS = {
     "total": (np.sum, lambda: [_normal(500)]),
     "total_large": (np.sum, lambda: [_normal(20001)]),
     "total_int64": (np.sum, lambda: [_integers(-(2**40), 2**40, 300, np.int64)]),
+    "threshold": (threshold, lambda: [_normal(300), 0.3]),
     "transpose": (lambda x: np.ascontiguousarray(x.T), lambda: [_normal(20, 33)]),
     "tiny": (lambda x: x * x.dtype.type(1e-30), lambda: [_normal(300)]),
     "variance": (variance, lambda: [_normal(9, 48)]),
