@@ -78,7 +78,8 @@ def session(kernel, provider):
         "execute_input",
         "execute_result",
     }
-    # The next cell works, and nothing that the last one had was lost.
+    # The next cell works, nothing half done was kept, and nothing that the last one had was lost.
+    assert kernel.value("os.path.exists('kernels')") is False
     assert kernel.value("double_cuda") == "the one before"
     assert kernel.value("x.sum().item()") == 8.0
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import Any, TypeVar
 
 Sample = TypeVar("Sample")
@@ -69,6 +70,7 @@ def _row(what: str, seconds: dict[str, list[float]], bar: float) -> dict[str, An
         "bar": bar,
         "pairs": len(ratios),
         "cores": os.cpu_count(),
+        "versions": {name: version(name) for name in ("ipykernel", "ipython", "jupyter-client", "pyzmq")},
         "load_average": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else [],
     }
 
