@@ -5,6 +5,7 @@ A compilation costs more than a run, so many kernels share a source and a plan; 
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import fields
 
 import numpy as np
@@ -377,3 +378,29 @@ def test_any_report_is_read(data):
     with BufferFile(plan, [{"x": image_of(floats(4))}]) as buffers:
         parts = FindingReader(plan, buffers, library).read(Report(**values))
     assert (parts is not None) == (values["type"] in (13, 14, 15, 16, 17))
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++", "zig"])
+def test_every_compiler_lets_the_same_be_seen(compiler, monkeypatch):
+    if compiler != "zig" and not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    monkeypatch.setenv("LLMKERNEL_CXX", compiler)
+    source = """
+    __global__ void race(const float* x, float* y) {
+      __shared__ float tile[32], next[32];
+      tile[threadIdx.x] = x[threadIdx.x];
+      y[threadIdx.x] = tile[threadIdx.x ^ 1];
+      if (threadIdx.x == 31) tile[threadIdx.x + 1] = 0;
+      next[threadIdx.x] = 0;
+    }
+    __global__ void copy(const float* x, float* y) {
+      float4 v = *reinterpret_cast<const float4*>(x + 2);
+      y[0] = v.x + v.w;
+    }"""
+    arrays = {"x": floats(32), "y": floats(32)}
+    run = check(source, Call("race", 1, 32, arrays), Call("copy", 1, 32, arrays))
+    assert {(f.kernel, f.outcome, f.details["line"], f.details["element"]) for f in run.findings} == {
+        ("race", "data_race", 4, 1),
+        ("race", "out_of_bounds", 6, 32),
+        ("copy", "crashed", 10, 2),
+    }
