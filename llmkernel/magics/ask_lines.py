@@ -6,7 +6,7 @@ import io
 import re
 import tokenize
 
-_LINE = re.compile(r"(?P<indent>[ \t]*)%ask(?P<rest>[ \t].*)?$", re.DOTALL)
+_LINE = re.compile(r"(?P<indent>[ \t]*(?:[^\W\d]\w*[ \t]*=[ \t]*)?)%ask(?P<rest>[ \t].*)?$", re.DOTALL)
 # What is no Python above the line in question: magics, shell commands and help.
 _FOREIGN = re.compile(r"^([ \t]*)(?:[%!?].*|[^\"'#()\[\]{}\n]*\?)$", re.MULTILINE)
 

@@ -138,6 +138,7 @@ def calls(code):
 def test_a_line_reaches_the_magic(transform, line):
     assert calls(transform(f"%ask {line}")) == [("ask", line)]
     assert calls(transform(f"x = 1\n\nif x:\n    %ask {line}\nx = 2\n")) == [("ask", line)]
+    assert calls(transform(f"answer = %ask {line}\n")) == [("ask", line)]
 
 
 @given(st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp"))))
