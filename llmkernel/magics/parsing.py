@@ -13,6 +13,7 @@ from IPython.core.error import UsageError as IPythonUsageError
 from llmkernel.errors import UsageError
 
 _SHOWN_LENGTH = 200
+_LONGEST_LINE = 20_000
 
 
 def split_line(line: str) -> list[str]:
@@ -44,6 +45,13 @@ def parse_line(magic: Callable[..., Any], line: str, *, prefix: str = "%%") -> a
     """
     parser = parser_of(magic)
     name = f"{prefix}{parser.prog}"
+    if len(line) > _LONGEST_LINE:
+        raise UsageError(
+            f"The line of {name} is too long.",
+            rule=f"a magic's line has at most {_LONGEST_LINE} characters",
+            received=f"{len(line)} characters",
+            next_step="Put what is long into a variable.",
+        )
     words = split_line(line)
     _check_reference(parser, name, line)
     _check_options(parser, name, words)

@@ -65,13 +65,15 @@ def find_secrets(text: str) -> list[Secret]:
     """Return the secrets in `text`, by position, without overlaps."""
     spans = sorted(_spans(text), key=lambda span: (span[0], -span[1]))
     found: list[Secret] = []
+    line, counted = 1, 0
     for start, end, kind in spans:
         if found and start < found[-1].end:
             if end > found[-1].end:
                 last = found[-1]
                 found[-1] = Secret(last.kind, last.start, end, last.line)
             continue
-        found.append(Secret(kind, start, end, text.count("\n", 0, start) + 1))
+        line, counted = line + text.count("\n", counted, start), start
+        found.append(Secret(kind, start, end, line))
     return found
 
 

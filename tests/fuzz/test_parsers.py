@@ -45,3 +45,20 @@ READS_ITS_EXAMPLES = ("reply", "header", "expression", "lexer", "record", "outpu
 def test_its_examples_are_read(name: str) -> None:
     errors = [TARGETS[name](example) for example in TARGETS[name].examples]
     assert errors.count(None) > len(errors) * 0.9
+
+
+# What took quadratic time once, at a size at which it would take minutes again.
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("reply", "__global__ " * 90_000),
+        ("reply", "~~~\n```cuda\n" * 80_000),
+        ("reply", "```cuda\n" + "__global__ void k() {}\n" * 20_000 + "```x\n```\n" * 20_000),
+        ("redaction", "https://a:b@c " * 70_000),
+        ("cpu preprocessing", "extern __shared__ float s[];" * 12_000),
+        ("lines", "--shapes M=3 " * 80_000),
+    ],
+    ids=lambda value: value[:12].strip(),
+)
+def test_a_megabyte_is_no_matter(name: str, text: str) -> None:
+    TARGETS[name](text)

@@ -8,6 +8,8 @@ outside gets the array's symbol (which g++ would ignore inside a template).
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from functools import lru_cache
 
 from llmkernel.devices.cpu.lexing import blank_comments
 
@@ -77,12 +79,23 @@ def _newlines_of(match: re.Match[str]) -> str:
 
 def is_in_function(blanked: str, offset: int) -> bool:
     """Whether the innermost braces around `offset` are other than a namespace's or those of `extern "C"`."""
-    depth = 0
-    for at in range(offset - 1, -1, -1):
-        if blanked[at] == "}":
-            depth += 1
-        elif blanked[at] == "{":
-            if depth == 0:
-                return not _OUTSIDE_FUNCTIONS.search(blanked, max(0, at - 200), at)
-            depth -= 1
-    return False
+    places, are_in_function = _braces(blanked)
+    before = bisect_left(places, offset) - 1
+    return before >= 0 and are_in_function[before]
+
+
+@lru_cache(maxsize=2)
+def _braces(blanked: str) -> tuple[list[int], list[bool]]:
+    """Return where the braces are, and of what is behind each whether it is in a function."""
+    places: list[int] = []
+    are_in_function: list[bool] = []
+    outer: list[bool] = []
+    for match in re.finditer(r"[{}]", blanked):
+        at = match.start()
+        if match.group() == "{":
+            outer.append(not _OUTSIDE_FUNCTIONS.search(blanked, max(0, at - 200), at))
+        elif outer:
+            outer.pop()
+        places.append(at)
+        are_in_function.append(bool(outer) and outer[-1])
+    return places, are_in_function
