@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import traceback
@@ -436,7 +437,9 @@ def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
     if judge.device == "cpu":
         out.append("Nothing ran on a GPU: the kernel was compiled for the host and emulated.")
     out.append(f"Dtypes other than {', '.join(sorted({s.dtype for s in problem.signature.arrays()}))}.")
-    out.append("Arrays of more than 2^31 elements.")
+    largest = max((math.prod(b.shape) for d in judge.draws for b in d.plan.buffers), default=0)
+    if largest:
+        out.append(f"Arrays of more than {largest} elements: no larger one was run.")
     fixed = [f"{k}={redact(repr(v)[:4000])}"[:60] for k, v in problem.reference.fixed.items()]
     if fixed:
         out.append("Other values of " + ", ".join(fixed) + ": built into the kernel.")
