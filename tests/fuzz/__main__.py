@@ -51,7 +51,7 @@ def main() -> None:
         str(corpus),
         f"-max_total_time={options.seconds}",
         f"-max_len={options.max_length}",
-        f"-dict={words}",
+        *([f"-dict={words}"] if target.words else []),
         f"-artifact_prefix={corpus}-finding-",
         "-print_final_stats=1",
         "-timeout=20",
