@@ -128,7 +128,8 @@ def _processes() -> Iterator[tuple[int, int, str]]:
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, IndexError, ValueError):
             name, rest = entry.read_text().split("(", 1)[1].rsplit(")", 1)
-            yield int(entry.parent.name), int(rest.split()[1]), name
+            if rest.split()[0] != "Z":  # ended, and not ours to reap
+                yield int(entry.parent.name), int(rest.split()[1]), name
 
 
 def soak_kernel(
@@ -152,9 +153,10 @@ def soak_kernel(
                 for violation in run.violations[before:]:
                     say(f"    VIOLATION {violation}")
             below = run._below()
-        time.sleep(1.0)
-        alive = {pid for pid, _, _ in _processes()}
-        run.violations += [f"process {pid} outlived its kernel" for pid in below if pid in alive]
+        limit = time.monotonic() + watch.SETTLE_SECONDS
+        while (alive := {pid for pid, _, _ in _processes()} & set(below)) and time.monotonic() < limit:
+            time.sleep(0.05)
+        run.violations += [f"process {pid} outlived its kernel" for pid in alive]
         run.violations += watch.broken_records(notebooks / "kernels")
     return {
         "evaluations": evaluations,

@@ -36,7 +36,7 @@ def _rows(module: bytes) -> tuple[Row, ...]:
     try:
         section = read_elf(module).sections.get(".debug_line", (0, b""))[1]
         return tuple(_Program(section).rows())
-    except (ValueError, IndexError, struct.error):
+    except (ValueError, IndexError, OverflowError, struct.error):
         return ()  # a line is a help, never worth an error of its own
 
 
