@@ -39,7 +39,7 @@ def execute_in_runner(
     if not runs:
         return []
     try:
-        buffers = BufferFile(plan, runs)
+        buffers = BufferFile(plan, runs, seed=options.seed)
     except (MemoryError, OSError) as error:
         return [
             Execution(0.0, Fault("out_of_memory", f"The buffers of the run do not fit into memory: {error}."))

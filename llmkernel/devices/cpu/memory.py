@@ -83,12 +83,22 @@ def place(image: Image) -> tuple[int, int]:
 
 
 class BufferFile:
-    """The memory that a runner shares with this process, filled from images and read back into them."""
+    """The memory that a runner shares with this process, filled from images and read back into them.
 
-    def __init__(self, plan: LaunchPlan, executions: Sequence[Mapping[str, Image]]) -> None:
+    Parameters
+    ----------
+    plan : LaunchPlan
+    executions : sequence of mapping
+        Images by buffer name.
+    seed : int
+        Of the bytes around the images; 0 draws them anew.
+    """
+
+    def __init__(self, plan: LaunchPlan, executions: Sequence[Mapping[str, Image]], *, seed: int = 0) -> None:
         self.slots: list[list[Slot]] = []
-        # What lies around the images: drawn anew for each file, so that no kernel can write it back.
-        self._canary = np.frombuffer(os.urandom(PAGE), np.uint8)
+        # What lies around the images: no kernel can know it and write it back. Runs that are compared share a seed, and
+        # a read that goes outside does not look like a race.
+        self._canary = np.random.default_rng(seed or None).integers(0, 256, PAGE, np.uint8)
         self.file = -1
         count = max(len(plan.buffers) * len(executions), 1)
         self.slot_bytes = min(MAX_SLOT_BYTES, SLOTS_BYTES // count) // PAGE * PAGE
