@@ -117,7 +117,9 @@ def _running(module: str) -> Iterator[Any]:
     manager._kernel_spec = KernelSpec(  # noqa: SLF001 - there is no public setter
         argv=[sys.executable, "-m", module, "-f", "{connection_file}"], display_name=module, language="python"
     )
-    manager.start_kernel(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # Installed packages are compiled; a source tree is after its first start, where that is not forbidden.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    manager.start_kernel(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     client = manager.client(context=context)
     try:
         client.start_channels(hb=False)
