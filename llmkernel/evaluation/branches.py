@@ -2,7 +2,7 @@
 
 A header may send a size in five hundred to another kernel. Planning a call costs a fraction of a millisecond and runs
 nothing, so many sizes can be tried before one of them is drawn: first those that the header's own numbers suggest. Some
-launches no size leads to (another dtype's, a smaller GPU's), so the search ends after half a second.
+launches no size leads to (another dtype's, a smaller GPU's), so the search ends after a quarter of a second.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from llmkernel.problem.workloads import LARGEST_DERIVED_ELEMENTS, Workload, elem
 if TYPE_CHECKING:
     from llmkernel.evaluation.judge import Judge
 
-_FEWEST_TRIES = 600
+_FEWEST_TRIES = 400
 _TRIES = 5000
-_SECONDS = 0.5
+_SECONDS = 0.25
 # What stands between a number in a condition and the size it is about: bytes of an element, elements of a vector.
 _FACTORS = (1, 2, 4, 8, 16, 32)
 _LARGEST_SIZE = 1 << 12
