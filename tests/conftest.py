@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,14 @@ pytest_plugins = ["tests.wire.fixtures"]
 _FOREIGN = re.compile(
     r"^(ANTHROPIC|OPENAI|OPENROUTER|LLMKERNEL)_|^(HTTPS?|ALL|NO)_PROXY$|(API_KEY|AUTH_TOKEN)$", re.IGNORECASE
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts_are_heard():
+    # The processes of pytest-xdist ignore Ctrl-C, and so would what they start; tests interrupt on purpose.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

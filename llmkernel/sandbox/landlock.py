@@ -56,7 +56,8 @@ def restrict(policy: Policy) -> int:
     change = (
         fs.WRITE_FILE | fs.TRUNCATE | fs.MAKE_REG | fs.MAKE_DIR | fs.MAKE_SYM | fs.REMOVE_FILE | fs.REMOVE_DIR
     )
-    use = fs.READ_FILE | fs.WRITE_FILE | fs.IOCTL_DEV
+    # Truncating a device means nothing, but `fopen` asks for it.
+    use = fs.READ_FILE | fs.WRITE_FILE | fs.IOCTL_DEV | fs.TRUNCATE
     own = read | change | fs.REFER
     with binding.Ruleset(scoped=binding.Scope.SIGNAL | binding.Scope.ABSTRACT_UNIX_SOCKET) as rules:
         for paths, rights in ((policy.readable, read), (policy.writable, own), (policy.devices, use)):

@@ -67,8 +67,8 @@ def worker_policy(scratch: Path, *, caches: Iterable[Path] = (), starts_programs
         readable += _compilers()
     else:
         devices += [p for pattern in _GPU_DEVICES for p in Path("/dev").glob(pattern)]
-        # The driver writes about its own process there, and makes no context where it may not.
-        devices += _existing([Path("/proc/self")])
+        # The driver names its threads there, and makes no context where it may not.
+        devices += _existing([Path("/proc/self/task"), Path("/proc/self/comm")])
     return Policy(
         readable=_existing(readable),
         writable=(scratch, *caches),
