@@ -143,7 +143,10 @@ class Draw:
         allowed = replace(slot.target.allowed, relative=2.0 * slot.target.allowed.relative)
         if not deviation(other, wide, mask, allowed).bad_count:
             return True
-        return not deviation(other, wide, mask, allowed, self.condition(number)).bad_count
+        condition = self.condition(number)
+        # Both runs may be off by what is allowed, in opposite directions.
+        twice = None if condition is None else 2.0 * condition
+        return not deviation(other, wide, mask, allowed, twice).bad_count
 
     def where(self) -> dict[str, Any]:
         """Return the workload as evidence."""
