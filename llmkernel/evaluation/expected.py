@@ -71,7 +71,7 @@ class Expected:
         Parameters
         ----------
         seed : int or None
-            Of random directions; None moves every value away from zero, as rounding errors that do not cancel would.
+            Of random directions; None moves every value up, as rounding errors that do not cancel would.
         factor : float
             How many halves of a unit.
 

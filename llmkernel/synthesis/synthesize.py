@@ -86,7 +86,7 @@ def synthesize(
     baselines : mapping, optional
         Further callables to be timed against, by label.
     checks : sequence of str
-        Tools to run besides, on a GPU: ``memcheck``, ``initcheck``, ``racecheck``, ``synccheck`` or ``all``.
+        Tools to run besides: ``memcheck``, ``initcheck``, ``racecheck``, ``synccheck`` or ``all``.
     replay : str
         ``auto``: use a record that fits; ``only``: never ask a provider; ``never``: ask even so.
     records_dir : path, optional

@@ -161,7 +161,11 @@ def view_argument(verified: VerifiedArgument, value: Any) -> HostArray:
         raise refuse(verified, f"its dtype is {actual}.", "dtype", received=text, next_step=step)
     if value.ndim != verified.rank:
         raise refuse(
-            verified, f"it has {value.ndim} axes.", "rank", received=text, next_step="Reshape the array."
+            verified,
+            f"it has {value.ndim} {'axis' if value.ndim == 1 else 'axes'}.",
+            "rank",
+            received=text,
+            next_step="Reshape the array.",
         )
     return TorchArray(value) if is_torch else NumpyArray(verified, value)
 
