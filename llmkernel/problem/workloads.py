@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from llmkernel.problem.arrays import HostArray
 from llmkernel.problem.dtypes import DTYPES
 from llmkernel.problem.families import FAMILIES, float_array, integer_array
 from llmkernel.problem.scalars import Change, can_be_negated, scalar_value, with_scalars
@@ -121,9 +122,10 @@ def draw_inputs(
                 out.append(integer_array(rng, shape, example, bounds[i], family))
         else:
             out.append(scalar_value(rng, example, scalars, is_size=_is_size(example, extents)))
-    for first, *others in groups_of_equals(problem, sizes) if is_shared else ():
-        for i in others:
-            out[i] = out[first]
+    for group in groups_of_equals(problem, sizes) if is_shared else ():
+        together = _within_all(out[group[0]], [host[i] for i in group])
+        for i in group if together is not None else ():
+            out[i] = together
     if scalars != "none":
         values = [v for v in out if not isinstance(v, np.ndarray)]
         out = [
@@ -131,6 +133,14 @@ def draw_inputs(
             for i, v in enumerate(out)
         ]
     return out
+
+
+def _within_all(drawn: HostArray, examples: Sequence[HostArray]) -> HostArray | None:
+    """Return integers that every one of the examples may be, or None where there are none: a divisor is never 0."""
+    if drawn.dtype.kind not in "iu" or not all(e.size for e in examples):
+        return drawn
+    low, high = max(int(e.min()) for e in examples), min(int(e.max()) for e in examples)
+    return np.clip(drawn, low, high) if low <= high else None
 
 
 def _bound(problem: Problem, spec: ArraySpec, example: Any, sizes: dict[str, int]) -> int | None:

@@ -163,6 +163,19 @@ def test_inputs_of_one_dtype_and_shape_are_once_one_array():
     assert all(w.layout != "shared" for w in full_workloads(problem_of(lambda x: x * 2, X)))
 
 
+def test_one_array_for_several_integer_inputs_holds_what_each_of_them_may_be():
+    x, y = np.arange(-50, 50, dtype=np.int32), np.arange(1, 101, dtype=np.int32)
+    problem = problem_of(lambda x, y: x // y, x, y)
+    a, b = draw_inputs(problem, {"N": 1023}, "normal", seed=1, is_shared=True)
+    assert a is b
+    assert a.min() >= 1
+    assert a.max() <= 49
+    apart = problem_of(lambda x, y: x // y, -y, y)
+    a, b = draw_inputs(apart, {"N": 1023}, "normal", seed=1, is_shared=True)
+    assert b.min() >= 1
+    assert a is not b
+
+
 def test_some_sizes_are_drawn_anew_for_every_verification():
     problem = problem_of(lambda x: x * 2, X)
     drawn = [{tuple(s.values()) for s in secret_sizes(problem)} for _ in range(4)]
