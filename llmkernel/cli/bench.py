@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-import subprocess
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from llmkernel import __version__
+from llmkernel.cli.provenance import provenance
 
 Row = dict[str, Any]
 SUITES = ("start", "verdict", "crash", "replay", "call", "operators")
@@ -46,7 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Run suites, print a table for each and write one JSON file."""
     from llmkernel.errors import UsageError
     from llmkernel.evaluation.evaluate import choose_device
-    from llmkernel.synthesis.devices import environment_of
 
     unknown = [s for s in arguments.suites if s not in SUITES]
     if unknown:
@@ -57,14 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
             next_step="Leave the names out to run all.",
         )
     device = choose_device(arguments.device)
-    result: dict[str, Any] = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": arguments.commit or commit(),
-        "package": __version__,
-        "host": {"python": platform.python_version(), "platform": platform.platform()},
-        "device": environment_of(device),
-        "suites": {},
-    }
+    result = {**provenance(device, arguments.commit), "suites": {}}
     for name in arguments.suites:
         rows = _suite(name)(device, arguments)
         if rows:
@@ -87,23 +76,6 @@ def _suite(name: str) -> Callable[[str, argparse.Namespace], list[Row]]:
         "operators": operators.operators,
     }
     return suites[name]
-
-
-def commit() -> str:
-    """Return the commit of the source tree, or an empty string outside of one."""
-    folder = Path(__file__).parent
-    try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=10,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return found.stdout.strip()
 
 
 def _table(name: str, rows: list[Row]) -> str:

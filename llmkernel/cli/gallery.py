@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from llmkernel.cli.provenance import provenance
 from llmkernel.errors import UsageError
 from llmkernel.evaluation.report import OUTCOMES
 from llmkernel.evaluation.tools import TOOLS, chosen_tools
@@ -340,7 +341,6 @@ def run(directory: str, device: str, only: str, json_file: str, checks: Sequence
     score = run_gallery(cases, problems, chosen, show, tools)
     print(format_score(score))
     if json_file:
-        Path(json_file).write_text(
-            json.dumps(score.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        found = {**score.to_dict(), "checks": list(tools), **provenance(chosen)}
+        Path(json_file).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return 1 if score.misses else 0
