@@ -1,4 +1,4 @@
-"""The picture of where a result is wrong: as SVG, as characters, and in words."""
+"""The picture of where a result is wrong, or was never written: as SVG, as characters, and in words."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ class ErrorMap:
         One string of digits a block of rows.
     matrices : str
         One digit a block of matrices; empty where there is one.
+    shows : str
+        What is marked: ``wrong`` or ``unwritten`` elements.
     """
 
     name: str
     shape: tuple[int, ...]
     cells: tuple[str, ...]
     matrices: str
+    shows: str = "wrong"
 
 
 def read_error_map(evidence: Mapping[str, Any]) -> ErrorMap | None:
@@ -62,7 +65,13 @@ def read_error_map(evidence: Mapping[str, Any]) -> ErrorMap | None:
     if len(cells) > min(rows, MAX_BLOCKS) or len(cells[0]) > shape[-1]:
         return None
     name = one_line(evidence.get("result", "") or "the result", 60)
-    return ErrorMap(name, shape, cells, matrices)
+    return ErrorMap(name, shape, cells, matrices, shows_of(data))
+
+
+def shows_of(data: Any) -> str:
+    """Return what a map in a check's evidence marks: ``unwritten``, or ``wrong`` where it does not say."""
+    is_unwritten = isinstance(data, Mapping) and data.get("shows") == "unwritten"
+    return "unwritten" if is_unwritten else "wrong"
 
 
 def map_sentence(picture: ErrorMap) -> str:
@@ -83,7 +92,7 @@ def map_sentence(picture: ErrorMap) -> str:
         parts.append(_axis("columns", "column", "".join(columns), picture.shape[-1]))
     else:
         parts.append(_axis("positions", "position", "".join(columns), picture.shape[-1]))
-    return f"{picture.name} ({shape}) has wrong elements in {', '.join(p for p in parts if p)}"
+    return f"{picture.name} ({shape}) has {picture.shows} elements in {', '.join(p for p in parts if p)}"
 
 
 def _axis(many: str, one: str, digits: str, size: int) -> str:
@@ -113,7 +122,7 @@ def map_caption(picture: ErrorMap) -> str:
     else:
         block = f"{figures.plural(-(-picture.shape[-2] // len(picture.cells)), 'row')} × {across}"
     together = ", all matrices together" if picture.matrices else ""
-    return f"one square: up to {block}{together}; the stronger its colour, the more of it is wrong"
+    return f"one square: up to {block}{together}; the stronger its colour, the more of it is {picture.shows}"
 
 
 def map_figure(evidence: Mapping[str, Any]) -> Markup | None:
@@ -122,7 +131,8 @@ def map_figure(evidence: Mapping[str, Any]) -> Markup | None:
     if picture is None:
         return None
     drawn = [_drawing((picture.matrices,), f"Matrices: {map_sentence(picture)}")] if picture.matrices else []
-    drawn.append(_drawing(picture.cells, f"Error map: {map_sentence(picture)}"))
+    title = "Error map" if picture.shows == "wrong" else "Map of unwritten elements"
+    drawn.append(_drawing(picture.cells, f"{title}: {map_sentence(picture)}"))
     sentence = tag("strong", map_sentence(picture))
     return tag("div", *drawn, tag("p", sentence, f"; {map_caption(picture)}.", cls="meta"), cls="emap")
 

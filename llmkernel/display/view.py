@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from llmkernel.display import figures
 from llmkernel.display.clean import clean, display_width, one_line
+from llmkernel.display.error_map import shows_of
 from llmkernel.display.timing_rows import timing_sentence
 from llmkernel.evaluation.report import CheckResult, Report
 
@@ -94,7 +95,12 @@ def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
         ):
             items += [_example(example) for example in value[:MAX_EXAMPLES]]
         elif key == "count" and isinstance(evidence.get("total"), int):
-            items.append(("wrong", f"{value_text(value)} of {figures.plural(evidence['total'], 'element')}"))
+            items.append(
+                (
+                    shows_of(evidence.get("map")),
+                    f"{value_text(value)} of {figures.plural(evidence['total'], 'element')}",
+                )
+            )
         elif key != "total" or "count" not in evidence:
             items.append((one_line(key.replace("_", " "), 40), value_text(value)))
     return [(label, text) for label, text in items if text]

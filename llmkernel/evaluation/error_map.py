@@ -1,4 +1,4 @@
-"""Where a result is wrong, as a picture small enough for a report.
+"""Where a result is wrong, or was never written, as a picture small enough for a report.
 
 Rows are the last axis but one, columns the last; further axes are one axis of matrices. Each axis is divided into at
 most so many blocks, and each block has a digit: 0 where everything is right, 9 where everything is wrong, 1 to 8 by
@@ -20,7 +20,9 @@ MATRICES = 64
 _CHUNK = 1 << 18
 
 
-def error_map(shape: tuple[int, ...], wrong: Iterable[npt.NDArray[np.int64]]) -> dict[str, Any] | None:
+def error_map(
+    shape: tuple[int, ...], wrong: Iterable[npt.NDArray[np.int64]], *, shows: str = "wrong"
+) -> dict[str, Any] | None:
     """Return the picture as JSON data, at most 2 kB.
 
     Parameters
@@ -29,12 +31,14 @@ def error_map(shape: tuple[int, ...], wrong: Iterable[npt.NDArray[np.int64]]) ->
         Of the result.
     wrong : iterable of numpy.ndarray
         Flat indices of wrong elements, each once.
+    shows : str
+        What these elements are: ``wrong`` or ``unwritten``.
 
     Returns
     -------
     dict or None
-        ``shape``; ``cells``: one string of digits a block of rows; ``matrices``, where the result has three axes or
-        more: one digit a block of matrices, `cells` then being of all matrices together. None for a result of at
+        ``shape``; ``shows``; ``cells``: one string of digits a block of rows; ``matrices``, where the result has three axes
+        or more: one digit a block of matrices, `cells` then being of all matrices together. None for a result of at
         most one element.
     """
     size = math.prod(shape)
@@ -58,6 +62,7 @@ def error_map(shape: tuple[int, ...], wrong: Iterable[npt.NDArray[np.int64]]) ->
     digits = _digits(cells, per_cell)
     data: dict[str, Any] = {
         "shape": list(shape),
+        "shows": shows,
         "cells": [digits[i : i + across] for i in range(0, len(digits), across)],
     }
     if len(shape) > 2:

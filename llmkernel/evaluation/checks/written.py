@@ -7,6 +7,8 @@ an element that was never written from one that happens to equal the pattern.
 
 from __future__ import annotations
 
+import numpy as np
+
 from llmkernel.evaluation.checks.base import Check
 from llmkernel.evaluation.draw import Draw, Finding
 
@@ -24,10 +26,18 @@ class Written(Check):
         for slot in draw.slots:
             hit = draw.result.unwritten.get(slot.buffer)
             if hit and slot.got is not None:
+                first = [int(i) for i in np.unravel_index(hit["first"], slot.got.shape)]
                 return Finding(
                     "not_written",
-                    f"{hit['count']} of {slot.got.size} elements of `{slot.name}` were never written, the first at flat "
-                    f"index {hit['first']}, at {draw.workload.label()}.",
-                    {**draw.where(), "result": slot.name, "count": hit["count"], "element": hit["first"]},
+                    f"{hit['count']} of {slot.got.size} elements of `{slot.name}` were never written, the first at "
+                    f"{first}, at {draw.workload.label()}.",
+                    {
+                        **draw.where(),
+                        "result": slot.name,
+                        "count": hit["count"],
+                        "total": int(slot.got.size),
+                        "element": hit["first"],
+                        "map": hit["map"],
+                    },
                 )
         return None

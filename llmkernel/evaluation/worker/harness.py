@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from llmkernel.devices.base import Bytes, Device, ExecutionOptions, Fault, Image, Module
 from llmkernel.devices.plan import Buffer, LaunchPlan
+from llmkernel.evaluation.error_map import error_map
 from llmkernel.problem.dtypes import DTYPES
 
 ALIGNMENT = 256
@@ -43,7 +44,7 @@ class DrawResult:
     mutated : list of dict
         Inputs that changed: ``buffer``, ``count``, ``element``.
     unwritten : dict
-        Result buffer to ``{"count", "first"}``.
+        Result buffer to ``{"count", "first", "map"}``.
     differs : dict
         Result buffer to ``{"count", "first", "run"}``: runs that were not bitwise equal to the first.
     depends_on_poison : bool
@@ -58,7 +59,7 @@ class DrawResult:
     elapsed_ms: list[float] = field(default_factory=list)
     guards: list[dict[str, Any]] = field(default_factory=list)
     mutated: list[dict[str, Any]] = field(default_factory=list)
-    unwritten: dict[str, dict[str, int]] = field(default_factory=dict)
+    unwritten: dict[str, dict[str, Any]] = field(default_factory=dict)
     differs: dict[str, dict[str, int]] = field(default_factory=dict)
     depends_on_poison: bool = False
     printed: str = ""
@@ -326,7 +327,12 @@ def _compare_results(
             second = runs[1][name].payload
             never = ~_unequal(first, poison, size) & ~_unequal(second, np.invert(poison), size)
             if never.any():
-                out.unwritten[name] = {"count": int(never.sum()), "first": int(np.argmax(never))}
+                where = np.flatnonzero(never)
+                out.unwritten[name] = {
+                    "count": int(where.size),
+                    "first": int(where[0]),
+                    "map": error_map(buffer.shape, [where], shows="unwritten"),
+                }
         for number, images in enumerate(runs[1:], 1):
             unequal = _unequal(first, images[name].payload, size) & ~never
             if unequal.any():

@@ -105,6 +105,17 @@ def test_the_picture_is_told_in_words(wrong, sentence):
     assert all(dict(a)["aria-label"] for tag, a in check_html(html).elements if tag == "svg")
 
 
+def test_a_map_of_what_was_not_written_says_so_in_every_form():
+    found = evidence(marked((8, 5), np.s_[2:4, 3]))
+    found["map"]["shows"] = "unwritten"
+    html = str(map_figure(found))
+
+    assert "y (8 × 5) has unwritten elements in rows 2–3, column 3" in visible_text(html)
+    assert "the more of it is unwritten" in visible_text(html)
+    assert "wrong" not in html
+    assert 'aria-label="Map of unwritten elements: y' in html
+
+
 junk = st.recursive(
     st.none()
     | st.booleans()
@@ -125,7 +136,12 @@ junk = st.recursive(
         {
             "map": junk
             | st.fixed_dictionaries(
-                {"shape": junk | st.lists(st.integers(-2, 9)), "cells": junk, "matrices": junk}
+                {
+                    "shape": junk | st.lists(st.integers(-2, 9)),
+                    "cells": junk,
+                    "matrices": junk,
+                    "shows": junk,
+                }
             ),
             "result": junk,
         }

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from llmkernel.display.bundle import report_bundle
 from llmkernel.evaluation.error_map import COLUMNS, MATRICES, ROWS, error_map
 from llmkernel.evaluation.evaluate import evaluate
 
@@ -95,3 +96,37 @@ def test_a_report_shows_which_matrices_rows_and_columns_are_wrong(wrong, outcome
     assert data["cells"][5].startswith("0" * 57)
     assert "0" not in data["cells"][5][58:]
     json.dumps(report.to_dict(), allow_nan=False)
+
+
+SHIFT = """//! shift(x: float32[M, N]) -> y: float32[M, N]
+//! shift<<<(ceil_div(N, 128), M), 128>>>(x, y, N)
+__global__ void shift(const float* x, float* y, int N) {
+    int i = blockIdx.x * 128 + threadIdx.x;
+    if (UNLESS) y[(long long)blockIdx.y * N + i] = x[(long long)blockIdx.y * N + i];
+}
+"""
+
+
+def test_a_report_shows_which_elements_stayed_unwritten():
+    x = np.random.default_rng(0).standard_normal((7, 100)).astype(np.float32)
+    source = SHIFT.replace("UNLESS", "i < N && !(blockIdx.y == 4 && i >= 90)")
+    report = evaluate(source, lambda x: x, [x], device="cpu", level="quick")
+    evidence = next(c for c in report.checks if c.status == "failed").evidence
+
+    assert report.outcome == "not_written"
+    assert (evidence["count"], evidence["total"], evidence["element"]) == (10, 700, 490)
+    assert evidence["map"]["shape"] == [7, 100]
+    assert [i for i, line in enumerate(evidence["map"]["cells"]) if line.strip("0")] == [4]
+    assert evidence["map"]["shows"] == "unwritten"
+    assert "the first at [4, 90], at M=7" in report.headline
+    text = report_bundle(report)["text/plain"]
+    assert "y (7 × 100) has unwritten elements in row 4, columns 90–99" in text
+    assert "unwritten  10 of 700 elements" in text
+
+
+def test_a_single_element_that_is_not_written_has_no_map():
+    x = np.ones((1, 1), np.float32)
+    report = evaluate(SHIFT.replace("UNLESS", "N < 0"), lambda x: x, [x], device="cpu", level="quick")
+
+    assert report.outcome == "not_written"
+    assert report_bundle(report)["text/plain"].count("unwritten elements in") == 0
