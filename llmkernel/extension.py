@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from llmkernel.config import register_config, unregister_config
-from llmkernel.display.front_end import unwatch_front_end, watch_front_end
+from llmkernel.display.front_end import ask_front_end, unwatch_front_end, watch_front_end
 from llmkernel.magics.ask import AskMagics
 from llmkernel.magics.ask_lines import AskLines
 from llmkernel.magics.completion import MagicMatcher
@@ -46,6 +46,7 @@ def load(ipython: Any) -> None:
     register_inspection(ipython)
     register_session(ipython)
     watch_front_end(ipython)
+    ask_front_end(ipython)
     setattr(ipython, _ATTRIBUTE, (transformers, matcher))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from comm.base_comm import BaseComm
 from ipywidgets import HTML, Button, Checkbox, HBox, VBox, Widget, __protocol_version__
 
 from llmkernel.display import live_panels as panels
@@ -13,6 +12,7 @@ from llmkernel.display.live_state import LiveState
 from llmkernel.display.live_style import live_style_sheet
 from llmkernel.display.markup import Markup, tag
 from llmkernel.display.style import root_class
+from llmkernel.display.subshell_comm import WIDGET_TARGET, SubshellComm
 
 VIEW_MIME = "application/vnd.jupyter.widget-view+json"
 # A front end makes its subshell when the first widget reaches it.
@@ -23,32 +23,6 @@ _LATE = (
 )
 
 
-class _SubshellComm(BaseComm):
-    """A comm whose messages are handled in the subshell to which the front end sends them.
-
-    ipykernel's own sends a widget's messages back to the shell that showed the widget: the main one, which is busy
-    as long as the cell runs.
-    """
-
-    def publish_msg(
-        self, msg_type: str, data: Any = None, metadata: Any = None, buffers: Any = None, **keys: Any
-    ) -> None:
-        from ipykernel.kernelbase import Kernel
-
-        if not Kernel.initialized():
-            return
-        kernel = Kernel.instance()
-        kernel.session.send(
-            kernel.iopub_socket,
-            msg_type,
-            {"data": data or {}, "comm_id": self.comm_id, **keys},
-            metadata=metadata or {},
-            parent=kernel.get_parent(),
-            ident=f"comm-{self.comm_id}".encode(),
-            buffers=buffers,
-        )
-
-
 class _ReachableWidget(Widget):  # type: ignore[misc]
     """A widget that hears of clicks while the main thread works; its state holds no binary data."""
 
@@ -57,8 +31,8 @@ class _ReachableWidget(Widget):  # type: ignore[misc]
     def open(self) -> None:
         """Open a comm unless there is one."""
         if self.comm is None:
-            self.comm = _SubshellComm(
-                target_name="jupyter.widget",
+            self.comm = SubshellComm(
+                target_name=WIDGET_TARGET,
                 data={"state": self.get_state(), "buffer_paths": []},
                 metadata={"version": __protocol_version__},
             )

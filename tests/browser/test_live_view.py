@@ -121,3 +121,33 @@ def test_the_report_takes_its_place_and_nothing_dead_is_saved(cancelled, asking,
     assert [o["output_type"] for o in saved["cells"][2]["outputs"]] == ["display_data"]
     assert notebook.wait_for_reports(2) == before
     assert not any(word in notebook.page.locator(".jp-Notebook").inner_text() for word in DEAD)
+
+
+@pytest.fixture(scope="module")
+def plain(lab, jupyter, visit):
+    """A notebook of ipykernel's own kernel, whose page was connected before the extension is loaded."""
+    waiting = (
+        "import threading\nfrom llmkernel.display.live import LiveOutput\n"
+        "from llmkernel.synthesis.events import PromptBuilt\n"
+        "with LiveOutput('slow') as live:\n    live(PromptBuilt(1, 1, 'nobody', 0))\n    threading.Event().wait(60)"
+    )
+    content = asking_notebook(["%load_ext llmkernel", waiting])
+    content["metadata"]["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    (jupyter.notebooks / "plain.ipynb").write_text(json.dumps(content), encoding="utf-8")
+    with visit() as notebook:
+        notebook.goto(lab.url("lab/workspaces/plain/tree/plain.ipynb"))
+        notebook.wait_for_idle_kernel("Python 3 (ipykernel)")
+        yield notebook
+
+
+def test_loading_the_extension_into_a_plain_kernel_is_enough(plain):
+    plain.run(plain.cells.nth(0))
+    cell = plain.cells.nth(1)
+    plain.start(cell)
+    cancel = cell.locator(LIVE).get_by_role("button", name="Cancel")
+    cancel.click()
+    plain.wait_for_end(cell)
+
+    assert "interrupted" in cell.locator(".jp-OutputArea").inner_text()
+    assert cell.locator(LIVE).count() == 0
+    assert plain.cells.nth(0).locator(".jp-OutputArea-output").count() == 0

@@ -115,3 +115,44 @@ def test_a_program_that_runs_a_notebook_gets_no_widgets(session):
     assert VIEW_MIME not in shown["data"]
     assert "working" in shown["data"]["text/plain"]
     front_end.until("status")
+
+
+@pytest.fixture
+def plain(jupyter, tmp_path):
+    """A page that was connected to ipykernel's own kernel before the extension came."""
+    with Session.start("python3", cwd=tmp_path) as session:
+        yield FrontEnd(session)
+
+
+def load(page: FrontEnd) -> dict[str, dict[str, Any]]:
+    """Load the extension in a cell; return the state of each widget that the page was sent, by comm."""
+    cell = page.run("%load_ext llmkernel", cellId="cell-1")
+    assert page.reply("execute_reply", cell)["status"] == "ok"
+    while len(page.of("comm_open")) < 3:
+        page.until("comm_open")
+    return {c["comm_id"]: c["data"]["state"] for c in page.of("comm_open")}
+
+
+def shown_by(page: FrontEnd) -> dict[str, Any]:
+    page.run(WAITING.replace("threading.Event().wait(60)", "pass"), cellId="cell-2")
+    return page.until("display_data")["data"]
+
+
+def test_a_page_that_was_there_before_the_extension_is_asked_for_its_widgets(plain):
+    asked = load(plain)
+    link = next(state for state in asked.values() if state["_model_name"] == "DirectionalLinkModel")
+    source, target = (link[end][0].removeprefix("IPY_MODEL_") for end in ("source", "target"))
+    # What a link of widgets does: it carries the source's value over to the target.
+    width = asked[source]["width"]
+    update = {"method": "update", "state": {"width": width}, "buffer_paths": []}
+    plain.send("comm_msg", {"comm_id": target, "data": update})
+
+    assert VIEW_MIME in shown_by(plain)
+    assert {c["comm_id"] for c in plain.of("comm_close")} >= set(asked)
+
+
+def test_a_page_without_widgets_keeps_the_plain_output(plain):
+    for comm in load(plain):
+        plain.send("comm_close", {"comm_id": comm, "data": {}})
+
+    assert VIEW_MIME not in shown_by(plain)

@@ -11,8 +11,15 @@ from comm.base_comm import BaseComm, CommManager
 
 from llmkernel.display import front_end, live, widget_surface
 from llmkernel.display.bundle import report_bundle
-from llmkernel.display.front_end import CONTROL_TARGET, live_mode, unwatch_front_end, watch_front_end
+from llmkernel.display.front_end import (
+    CONTROL_TARGET,
+    ask_front_end,
+    live_mode,
+    unwatch_front_end,
+    watch_front_end,
+)
 from llmkernel.display.live import LiveOutput
+from llmkernel.display.subshell_comm import SubshellComm
 from llmkernel.display.surface import NotebookSurface
 from llmkernel.display.widget_surface import WidgetSurface
 from llmkernel.evaluation.report import Measurement
@@ -63,8 +70,6 @@ class Wire:
 
 @pytest.fixture
 def wire(monkeypatch):
-    from llmkernel.display import live_widget
-
     wire = Wire()
 
     def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **keys):
@@ -72,7 +77,7 @@ def wire(monkeypatch):
 
     caught = type("Caught", (BaseComm,), {"publish_msg": publish_msg})
     monkeypatch.setattr("comm.create_comm", caught)
-    monkeypatch.setattr(live_widget._SubshellComm, "publish_msg", publish_msg)
+    monkeypatch.setattr(SubshellComm, "publish_msg", publish_msg)
     shell = SimpleNamespace(display_pub=wire, kernel=None)
     monkeypatch.setattr("IPython.core.interactiveshell.InteractiveShell.initialized", lambda: True)
     monkeypatch.setattr("IPython.core.interactiveshell.InteractiveShell.instance", lambda: shell)
@@ -442,6 +447,32 @@ def test_widgets_are_shown_to_a_front_end_that_says_it_has_them():
     assert live_mode(shell, "auto") == "widget"
     unwatch_front_end(shell)
     assert CONTROL_TARGET not in shell.kernel.comm_manager.targets
+
+
+@pytest.mark.parametrize("cell", ["", "vscode-notebook-cell:/home/me/first.ipynb#W0sZmlsZQ=="])
+def test_only_a_page_of_jupyter_is_asked_for_its_widgets(wire, cell):
+    ask_front_end(shell_of(cell=cell))
+
+    assert wire.messages == []
+
+
+def test_a_page_that_is_known_to_have_widgets_is_not_asked(wire):
+    shell = shell_of()
+    watch_front_end(shell)
+    announce(shell)
+    ask_front_end(shell)
+
+    assert wire.messages == []
+
+
+def test_what_a_page_was_asked_with_is_gone_when_the_extension_is(wire):
+    shell = shell_of()
+    ask_front_end(shell)
+    assert len(wire.of("comm_open")) == 3
+    unwatch_front_end(shell)
+
+    assert set(wire.of("comm_close")) == set(wire.of("comm_open"))
+    assert live_mode(shell, "auto") == "plain"
 
 
 def test_a_target_of_ipywidgets_is_left_alone():
