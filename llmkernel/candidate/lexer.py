@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 
 _PATTERN = re.compile(
     r"(?P<space>[ \t\r\f\v\n]+)"
@@ -66,6 +67,12 @@ class _Places:
 
 def tokenize(source: str) -> list[CxxToken]:
     """Return the tokens of a `.cu` file; any text has some."""
+    return list(_tokens(source))
+
+
+@lru_cache(maxsize=16)
+def _tokens(source: str) -> tuple[CxxToken, ...]:
+    # Rules, parameters, suspicions and delays each ask for those of the same source.
     places = _Places(source)
     text = places.text
     tokens: list[CxxToken] = []
@@ -87,7 +94,7 @@ def tokenize(source: str) -> list[CxxToken]:
             kind = "directive"
         is_line_start = kind == "directive"
         tokens.append(CxxToken(kind, found, line, column))
-    return tokens
+    return tuple(tokens)
 
 
 def _directive(text: str, position: int) -> tuple[str, int]:

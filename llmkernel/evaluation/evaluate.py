@@ -16,7 +16,7 @@ from llmkernel.errors import DeviceUnavailableError, LLMKernelError, UsageError
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.feedback import feedback_of
 from llmkernel.evaluation.judge import Judge, quick_and_full
-from llmkernel.evaluation.races import check_orders, default_tools, note_suspicions
+from llmkernel.evaluation.races import begin_orders, check_orders, default_tools, note_suspicions
 from llmkernel.evaluation.report import CheckResult, Measurement, Report, Timing
 from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.state import check_state
@@ -226,6 +226,8 @@ def evaluate_problem(
             f"The judge itself failed: {type(error).__name__}: {str(error)[:300]}. This is a bug of LLM-CUDA."
         )
         finding = Finding("inconclusive", what, {"traceback": traceback.format_exc()[-4000:]})
+    finally:
+        judge.close()
     judge.seconds["total"] = time.perf_counter() - started
     return _report(judge, problem, level, finding, timing)
 
@@ -251,18 +253,20 @@ def _judge(
     note_suspicions(judge)
     limits = judge.open()
     quick, rest = quick_and_full(problem, level)
-    taken = judge.compile([*quick, *rest], limits)
+    taken = judge.compile([*quick, *rest], limits, first=quick)
     mark = time.perf_counter()
     stage("quick")
     judge.execute([w for w in taken if w in quick], limits, is_full=False)
     judge.seconds["quick"] = time.perf_counter() - mark
+    judge.use_whole_module(limits)
     judge.note_occupancy()
     if rest:
         mark = time.perf_counter()
         stage("full")
+        orders = begin_orders(judge, taken, limits)
         judge.execute([w for w in taken if w not in quick], limits, is_full=True)
         check_state(judge, taken, limits)
-        check_orders(judge, taken, limits)
+        check_orders(judge, orders, limits)
         tools = tuple(dict.fromkeys((*tools, *default_tools(judge))))
         judge.seconds["full"] = time.perf_counter() - mark
     judge.use_tools(tools, workloads_for_tools(judge.device, problem, taken, quick), limits)

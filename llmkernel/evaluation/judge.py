@@ -16,6 +16,7 @@ from llmkernel.errors import (
     PreconditionError,
     ReferenceProblem,
 )
+from llmkernel.evaluation.aside import Aside, Compilation
 from llmkernel.evaluation.binding import match_slots, prepare, shape_arguments, takes_strides
 from llmkernel.evaluation.branches import workloads_for_branches
 from llmkernel.evaluation.checks import DRAW_CHECKS
@@ -48,24 +49,12 @@ FULL_REPEATS = 8
 LARGE_ELEMENTS = 1 << 22
 # A few tenths of a second of emulation.
 EMULATED_THREADS = 1 << 21
+# A few seconds under compute-sanitizer.
+_INSTRUMENTED_THREADS = 1 << 19
 
 
 class Judge(Trial):
-    """Judges one candidate against one problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    source : str
-    device : str
-        ``cuda`` or ``cpu``.
-    timeout : float
-        Seconds that one execution may take.
-    arch : str or None
-        Architecture to compile for.
-    on_check : callable, optional
-        Called with every finished check.
-    """
+    """Judges one candidate against one problem; `close` ends it. Takes what `Trial` takes, after the problem."""
 
     def __init__(
         self,
@@ -84,15 +73,22 @@ class Judge(Trial):
         self.has_oracle: bool | None = None
         self._lengths: ReductionLengths | None = None
         self._controls = TrivialControls()
+        self.aside = Aside(device, timeout)
+        self._whole: Compilation | None = None
 
     # ---- stages ---------------------------------------------------------------------------------------------
 
-    def compile(self, workloads: Sequence[Workload], limits: DeviceLimits) -> list[Workload]:
+    def compile(
+        self, workloads: Sequence[Workload], limits: DeviceLimits, *, first: Sequence[Workload] = ()
+    ) -> list[Workload]:
         """Plan all workloads by their shapes and compile every kernel that they launch.
+
+        Where `first` needs fewer kernels, the whole is compiled aside meanwhile: `use_whole_module` waits for it.
 
         Returns the workloads that the header takes; the user's own must be among them.
         """
         assert self.candidate is not None
+        wanted: dict[str, None] = {}
         kernels: dict[str, None] = {}
         planned: list[tuple[Workload, LaunchPlan]] = []
         for workload in workloads:
@@ -105,18 +101,35 @@ class Judge(Trial):
                 workload, plan = other, self._plan_by_shape(other, limits)
             if plan is not None:
                 kernels.update(dict.fromkeys(plan.kernels()))
+                if workload in first:
+                    wanted.update(dict.fromkeys(plan.kernels()))
                 planned.append((workload, plan))
         if any(not w.is_users_own and w.family != "normal" for w, _ in planned):  # a full verification
             planned += workloads_for_branches(self, [plan for _, plan in planned], limits)
             kernels.update(dict.fromkeys(k for _, plan in planned for k in plan.kernels()))
         refuse_overflows(self, planned, limits)
         names = list(kernels) or list(self.candidate.name_expressions(_types(self.candidate, self.problem)))
-        self.compile_kernels(names, limits)
+        if wanted and len(wanted) < len(names):
+            self._whole = self.aside.begin(self.source, names, self.arch)
+        self.compile_kernels(names if self._whole is None else list(wanted), limits)
         POOL.warm(self.device)
-        count = len(names)
-        seconds = self.compiled["seconds"]
-        self.done("compile", f"{count} kernel{'s' if count != 1 else ''} in {seconds:.2f} s")
+        if self._whole is None:
+            self._note_compiled()
         return [workload for workload, _ in planned]
+
+    def use_whole_module(self, limits: DeviceLimits) -> None:
+        """Go on with the module of every kernel, once it is there; raises `Verdict` where the compiler refuses one."""
+        whole = self._whole
+        if whole is None or self.session is None:
+            return
+        self._whole = None
+        self.compile_kernels(list(whole.kernels), limits, ask=whole.wait)
+        self.session = self.aside.swap(self.session, whole)
+        self._note_compiled()
+
+    def _note_compiled(self) -> None:
+        count = len(self.compiled["names"])
+        self.done("compile", f"{count} kernel{'s' if count != 1 else ''} in {self.compiled['seconds']:.2f} s")
 
     def execute(self, workloads: Sequence[Workload], limits: DeviceLimits, *, is_full: bool) -> None:
         """Run each workload and check it; raises `Verdict` at the first that fails."""
@@ -150,15 +163,16 @@ class Judge(Trial):
                 self.compiled["kernels"][name]["occupancy"] = fraction
 
     def use_tools(self, tools: Sequence[str], workloads: Sequence[Workload], limits: DeviceLimits) -> None:
-        """Run the tools that were asked for over the smallest of `workloads`; raises `Verdict` at a finding."""
+        """Run the tools that were asked for over `workloads`, the smallest first; raises `Verdict` at a finding."""
         if not tools:
             return
         ready = [d for w in workloads if (d := self.prepare_draw(w, limits)) is not None]
         if not ready:
             return
-        # Emulated, a tool costs little, and another size shows other blocks and tails.
-        ready = sorted(ready, key=_size)[: len(ready) if self.device == "cpu" else 1]
+        ready.sort(key=_size)
         for draw in ready:
+            if draw is not ready[0] and self.device != "cpu" and _threads(draw.plan) > _INSTRUMENTED_THREADS:
+                continue
             for tool in tools:
                 result, finding = run_tool(tool, self.device, self.source, draw.plan, draw.payloads)
                 if finding is not None:
@@ -186,6 +200,10 @@ class Judge(Trial):
         self.done(
             "trivial controls", "zeros, a constant, a copy of an input and another draw's result all fail"
         )
+
+    def close(self) -> None:
+        """End what still runs aside."""
+        self.aside.end()
 
     # ---- pieces ---------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ accesses to shared memory that no barrier separates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,9 @@ from llmkernel.candidate.delays import ORDERS, delayed_source, shares_memory
 from llmkernel.candidate.missing_barriers import Suspicion, missing_barriers
 from llmkernel.devices.base import DeviceLimits, ExecutionOptions
 from llmkernel.errors import CandidateError, CompileError, LLMKernelError
+from llmkernel.evaluation.aside import Compilation
 from llmkernel.evaluation.draw import Draw, Finding
 from llmkernel.evaluation.report import CheckResult
-from llmkernel.evaluation.session import Session
 from llmkernel.evaluation.tools import run_tool
 from llmkernel.evaluation.worker.client import WorkerLostError
 from llmkernel.problem.workloads import Workload, element_count, new_seed
@@ -82,7 +83,37 @@ def explained_race(judge: Judge, draw: Draw, finding: Finding, limits: DeviceLim
     )
 
 
-def check_orders(judge: Judge, workloads: Sequence[Workload], limits: DeviceLimits) -> None:
+@dataclass(frozen=True)
+class Orders:
+    """What `check_orders` will run: draws of a kernel that shares memory, and its delayed copies being compiled.
+
+    Attributes
+    ----------
+    draws : tuple of Draw
+        Ready to run; empty where none is small enough.
+    begun : dict
+        Order to the compilation of its source.
+    """
+
+    draws: tuple[Draw, ...]
+    begun: dict[str, Compilation]
+
+
+def begin_orders(judge: Judge, workloads: Sequence[Workload], limits: DeviceLimits) -> Orders | None:
+    """Begin to compile the delayed copies that `check_orders` runs; None where no order could show anything."""
+    if judge.device != "cuda" or not shares_memory(judge.source):
+        return None
+    draws = _draws(judge, workloads, limits)
+    kernels = list(dict.fromkeys(k for d in draws for k in d.plan.kernels()))
+    begun = {}
+    for order in ORDERS if draws else ():
+        compilation = judge.aside.begin(delayed_source(judge.source, order), kernels, judge.arch)
+        assert compilation is not None, "a GPU's worker compiles aside"
+        begun[order] = compilation
+    return Orders(tuple(draws), begun)
+
+
+def check_orders(judge: Judge, orders: Orders | None, limits: DeviceLimits) -> None:
     """Run a few small draws on a GPU with blocks and warps held back in two orders.
 
     Raises
@@ -92,16 +123,15 @@ def check_orders(judge: Judge, workloads: Sequence[Workload], limits: DeviceLimi
     """
     if judge.device != "cuda":
         return
-    if not shares_memory(judge.source):
+    if orders is None:
         judge.add(CheckResult(THREAD_ORDER, "not_applicable", "no thread sees what another one wrote"))
         return
-    draws = _draws(judge, workloads, limits)
+    draws = orders.draws
     if not draws:
         judge.add(CheckResult(THREAD_ORDER, "not_run", "no draw is small enough to be slowed down"))
         return
-    kernels = list(dict.fromkeys(k for d in draws for k in d.plan.kernels()))
-    for order in ORDERS:
-        reason = _run_in_order(judge, draws, kernels, order)
+    for order, compilation in orders.begun.items():
+        reason = _run_in_order(judge, draws, order, compilation)
         if reason:
             judge.add(CheckResult(THREAD_ORDER, "not_run", reason))
             return
@@ -134,11 +164,11 @@ def _draws(judge: Judge, workloads: Sequence[Workload], limits: DeviceLimits) ->
     return draws
 
 
-def _run_in_order(judge: Judge, draws: Sequence[Draw], kernels: list[str], order: str) -> str:
+def _run_in_order(judge: Judge, draws: Sequence[Draw], order: str, compilation: Compilation) -> str:
     """Run the draws in one order; return why that was not possible, or an empty string."""
     try:
-        session = Session(judge.device, judge.timeout)
-        session.compile(delayed_source(judge.source, order), kernels, judge.arch)
+        compilation.wait()
+        session = compilation.session
         for draw in draws:
             seed = new_seed()
             options = ExecutionOptions(timeout_seconds=judge.timeout, seed=seed & 0x7FFFFFFF)

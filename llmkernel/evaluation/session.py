@@ -37,14 +37,17 @@ class Session:
     device : str
     timeout : float
         Seconds that one execution may take.
+    worker : Worker, optional
+        Default: the pool's.
     """
 
-    def __init__(self, device: str, timeout: float) -> None:
+    def __init__(self, device: str, timeout: float, worker: Worker | None = None) -> None:
         self.device = device
         self.timeout = timeout
-        self.worker: Worker = POOL.get(device)
+        self.worker: Worker = POOL.get(device) if worker is None else worker
         self._module: tuple[str, tuple[str, ...], str | None] | None = None
         self._compiled: Compiled | None = None
+        self._is_given_up = False
 
     def limits(self) -> DeviceLimits:
         """Return the device's limits."""
@@ -176,6 +179,8 @@ class Session:
             try:
                 return ask()
             except WorkerLostError as lost:
+                if self._is_given_up:
+                    raise
                 self.replace()
                 if not lost.is_interference:
                     raise
@@ -200,6 +205,11 @@ class Session:
         except LLMKernelError:
             return {}
         return dict(answer["occupancy"])
+
+    def give_up(self) -> None:
+        """End the worker; who is waiting for it in another thread gets `WorkerLostError` and asks nobody else."""
+        self._is_given_up = True
+        POOL.discard(self.worker)
 
     def replace(self) -> None:
         """Take the spare; the candidate is compiled again when the next draw needs it."""

@@ -7,7 +7,7 @@ address on a GPU names neither array nor line, nor does a store that the `cpu` d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llmkernel.candidate.missing_barriers import Suspicion, missing_barriers
 from llmkernel.devices.base import Bytes, Fault
@@ -18,6 +18,9 @@ from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.worker.client import POOL, WorkerLostError
 from llmkernel.problem.problem import Problem
 from llmkernel.problem.workloads import Workload, element_count
+
+if TYPE_CHECKING:
+    from llmkernel.devices.cuda.sanitizer import SanitizerFinding
 
 TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
 # A tool slows a kernel down a hundred times: it is given a small draw.
@@ -56,10 +59,15 @@ def chosen_tools(checks: Sequence[str]) -> tuple[str, ...]:
 def workloads_for_tools(
     device: str, problem: Problem, taken: Sequence[Workload], quick: Sequence[Workload]
 ) -> list[Workload]:
-    """Return the draws that tools look at: the quick ones, and emulated, where a run costs little, other small sizes."""
+    """Return the draws that tools look at.
+
+    On a GPU, where a run takes two seconds: the smaller quick one, and long axes, which make a block of a bounded grid
+    work more than once. Emulated: the quick ones and other small sizes.
+    """
     chosen = [w for w in taken if w in quick]
     if device != "cpu":
-        return chosen
+        smallest = sorted(chosen, key=lambda w: element_count(problem, w.sizes))[:1]
+        return smallest + [w for w in taken if w.is_long and w not in chosen]
     sizes = [w.sizes for w in chosen]
     for workload in taken:
         is_plain = workload.family == "normal" and workload.layout == "contiguous" and not workload.is_long
@@ -96,13 +104,18 @@ def run_tool(
     suspicions = missing_barriers(source) if any(f.is_warning for f in run.findings) else ()
     certain = [f for f in run.findings if not f.is_warning or _is_suspected(f.lines, suspicions)]
     first = (certain or run.findings)[0]
-    evidence: dict[str, Any] = {k: v for k, v in vars(first).items() if v not in (None, "", 0, (), False)}
-    evidence["count"] = len(run.findings)
+    evidence = evidence_of(first) | {"count": len(run.findings)}
     if not certain:
         what = f"{first.message.rstrip('.')}, within one warp: the order of its lanes is not promised."
         return CheckResult(name, "warning", what, evidence), None
     finding = Finding(first.outcome, f"{tool}: {first.message}", evidence)
     return CheckResult(name, "failed", finding.summary, evidence), finding
+
+
+def evidence_of(finding: SanitizerFinding) -> dict[str, Any]:
+    """Return what is known of a finding; element 0 is, line 0 is not."""
+    known = {k: v for k, v in vars(finding).items() if v is not None and v is not False and v not in ("", ())}
+    return known if finding.line else {k: v for k, v in known.items() if k != "line"}
 
 
 def _run_checked(

@@ -13,7 +13,7 @@ from llmkernel.errors import CandidateError, CompileError, UnsupportedFeatureErr
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.judge_text import first_error, first_errors, one_message
 from llmkernel.evaluation.report import CheckResult
-from llmkernel.evaluation.session import Session
+from llmkernel.evaluation.session import Compiled, Session
 from llmkernel.evaluation.worker.client import WorkerLostError
 
 Listener = Callable[[CheckResult], None]
@@ -89,12 +89,14 @@ class Trial:
         self.session = Session(self.device, self.timeout)
         return self.session.limits()
 
-    def compile_kernels(self, kernels: list[str], limits: DeviceLimits) -> None:
-        """Compile `kernels`; raises `Verdict` where the compiler refuses one."""
+    def compile_kernels(
+        self, kernels: list[str], limits: DeviceLimits, ask: Callable[[], Compiled] | None = None
+    ) -> None:
+        """Compile `kernels`, here or by `ask`; raises `Verdict` where the compiler refuses one."""
         assert self.session is not None
         started = time.perf_counter()
         try:
-            answer = self.session.compile(self.source, kernels, self.arch).data
+            answer = (ask() if ask else self.session.compile(self.source, kernels, self.arch)).data
         except CompileError as error:
             self.compiled = {"diagnostics": [vars(d) for d in error.diagnostics], "log": error.log[:20000]}
             raise Verdict(Finding("not_compiled", first_errors(error), self.compiled), "compile") from None

@@ -315,6 +315,7 @@ class WorkerPool:
         self._is_baseline = is_baseline
         self._current: dict[str, Worker] = {}
         self._spare: dict[str, Worker] = {}
+        self._lent: list[Worker] = []
         self._lock = threading.Lock()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.forget)
@@ -370,6 +371,32 @@ class WorkerPool:
                 self._spare[device] = spare = Worker(device, is_baseline=self._is_baseline)
                 spare.start()
 
+    def lend(self, device: str) -> Worker:
+        """Return a worker besides the one that `get` returns: the spare, or a new one. `take_back` or `discard` ends it."""
+        with self._lock:
+            worker = self._spare.get(device)
+            if worker is None or not worker.is_alive:
+                worker = Worker(device, is_baseline=self._is_baseline)
+                self._lent.append(worker)
+                worker.start()
+            else:
+                # In this order: at every moment an interrupt leaves it in one of the two.
+                self._lent.append(worker)
+                del self._spare[device]
+            return worker
+
+    def take_back(self, worker: Worker) -> None:
+        """Make a lent worker the spare; it is ended where there is another, or where it has ended anyway."""
+        with self._lock:
+            if self._current.get(worker.device) is worker or self._spare.get(worker.device) is worker:
+                return
+            spare = self._spare.get(worker.device)
+            if worker.is_alive and (spare is None or not spare.is_alive):
+                self._spare[worker.device] = worker
+            else:
+                worker.close()
+            self._lent = [w for w in self._lent if w is not worker]
+
     def wait_for_spare(self, device: str) -> None:
         """Wait until the spare of a device is ready, if there is one."""
         with self._lock:
@@ -384,11 +411,12 @@ class WorkerPool:
             for workers in (self._current, self._spare):
                 if workers.get(worker.device) is worker:
                     del workers[worker.device]
+            self._lent = [w for w in self._lent if w is not worker]
 
     def forget(self) -> None:
         """Let go of all workers without ending them: a fork of the notebook's process must not share them."""
         self._lock = threading.Lock()
-        self._current, self._spare = {}, {}
+        self._current, self._spare, self._lent = {}, {}, []
 
     def close(self) -> None:
         """End all workers."""
@@ -397,6 +425,9 @@ class WorkerPool:
                 for worker in workers.values():
                     worker.close()
                 workers.clear()
+            for worker in self._lent:
+                worker.close()
+            self._lent.clear()
 
 
 POOL = WorkerPool()
