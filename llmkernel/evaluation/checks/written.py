@@ -36,7 +36,7 @@ class Written(Check):
                         "result": slot.name,
                         "count": hit["count"],
                         "total": int(slot.got.size),
-                        "element": hit["first"],
+                        "element": first,
                         "map": hit["map"],
                     },
                 )
