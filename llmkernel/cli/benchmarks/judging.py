@@ -32,9 +32,9 @@ def _problem(device: str) -> tuple[Any, list[Any], str, str]:
         torch = _torch()
         if torch is not None:
             reference, inputs = (lambda x: torch.softmax(x, -1)), [torch.from_numpy(host).cuda()]
-    small = [inputs[0][:64, :100]] if device == "cpu" else inputs
+    # Asked for with NumPy and a small input: torch.compile in all its modes would take a minute here.
     kernel = synthesize(
-        reference, "softmax over the last axis", inputs=small, provider="library", device=device
+        _softmax, "softmax over the last axis", inputs=[host[:64, :100]], provider="library", device=device
     )
     return reference, inputs, kernel.source, f"softmax float32 {rows}×{columns}"
 
