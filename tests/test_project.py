@@ -52,6 +52,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Secrets are taken out everywhere, also of errors; what does it depends on nothing.
 LEVEL_OF_MODULE = {
     "llmkernel.synthesis.events": LEVEL["evaluation"],
+    "llmkernel.prompts.detector": LEVEL["errors"],
     "llmkernel.prompts.redaction": LEVEL["errors"],
     "llmkernel.prompts.secret_shapes": LEVEL["errors"],
 }
@@ -153,7 +154,18 @@ def test_only_one_package_knows(word, home):
     assert strangers == set()
 
 
-HEAVY = ("torch", "cupy", "anthropic", "openai", "ipywidgets", "cuda", "numpy", "ml_dtypes")
+HEAVY = (
+    "torch",
+    "cupy",
+    "anthropic",
+    "openai",
+    "ipywidgets",
+    "cuda",
+    "numpy",
+    "ml_dtypes",
+    "detect_secrets",
+    "requests",
+)
 
 
 def test_starting_a_kernel_imports_nothing_heavy():

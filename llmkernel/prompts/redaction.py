@@ -1,8 +1,9 @@
 """Take secrets out of everything that is sent, shown, logged or saved.
 
 Three sources: the shapes of well-known keys, assignments and headers that announce a secret
-(`llmkernel.prompts.secret_shapes`), and the values of environment variables, and of keys that this process loaded,
-that are secrets by name. Values are also found in base64, in hexadecimal, and broken over lines or string literals.
+(`llmkernel.prompts.secret_shapes`), the rules of detect-secrets (`llmkernel.prompts.detector`), and the values of
+environment variables, and of keys that this process loaded, that are secrets by name. Values are also found in base64, in
+hexadecimal, and broken over lines or string literals.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from llmkernel.prompts.detector import find_detected
 from llmkernel.prompts.secret_shapes import find_shapes
 
 MASK = "[redacted]"
@@ -99,7 +101,12 @@ def redact_all(value: Any) -> Any:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:
-    for start, end, kind in (*_known(text), *find_shapes(text), *_across_literals(text)):
+    for start, end, kind in (
+        *_known(text),
+        *find_shapes(text),
+        *find_detected(text),
+        *_across_literals(text),
+    ):
         if text[start:end] != MASK:
             yield start, end, kind
 
@@ -157,7 +164,7 @@ def _across_literals(text: str) -> Iterator[tuple[int, int, str]]:
         starts.append(at)
         kept.append(kept[-1] + len(pieces[-1]))
     joined = "".join(pieces) + text[at:]
-    for start, end, kind in (*_known(joined), *find_shapes(joined)):
+    for start, end, kind in (*_known(joined), *find_shapes(joined), *find_detected(joined)):
         first, last = (bisect_right(kept, place) - 1 for place in (start, end - 1))
         if first != last:  # within one piece it was found already
             yield starts[first] + start - kept[first], starts[last] + end - kept[last], kind

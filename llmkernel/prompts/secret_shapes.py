@@ -14,6 +14,11 @@ _BODY = r"[A-Za-z0-9_\-]"
 # A fragment is what remains of a key when its middle is masked by a provider: "sk-ant-...abcd", "sk-ab***yz".
 _MASKING = r"(?:\*{3,}|\.{3,}|…|•{2,}|x{4,}|X{4,})"
 
+_LESS_SURE_NAMES = [
+    (name, "key") for name in ("auth", "service", "account", "client", "db", "database", "priv")
+]
+_LESS_SURE_NAMES += [(name, "pass") for name in ("db", "database", "key")]
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -24,7 +29,8 @@ class Shape:
     kind : str
         What it is called, such as ``GitHub token``.
     pattern : re.Pattern
-        The group ``secret``, or else ``bare``, is the secret where it exists; the whole match otherwise.
+        The group ``secret``, or else ``bare``, is the secret; the whole match is, where the pattern has neither. Where
+        neither took part there is no secret: so does a pattern pass over at once what it would search again and again.
     triggers : tuple of str
         A text without any of these, in lower case, is not searched: a pattern costs a hundred times as much.
     """
@@ -41,8 +47,15 @@ def _shape(kind: str, triggers: str, pattern: str) -> Shape:
 SHAPES: tuple[Shape, ...] = (
     _shape(
         "private key",
-        "-----begin",
-        r"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----[\s\S]*?(?:-----END (?P=label)-----|\Z)",
+        "private",
+        # Four dashes and spaces are how SSH2's own format writes it.
+        r"-{4,5} ?BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?) ?-{4,5}"
+        r"[\s\S]*?(?:-{4,5} ?END (?P=label) ?-{4,5}|\Z)",
+    ),
+    _shape(
+        "private key",
+        "putty-user-key-file-",
+        r"PuTTY-User-Key-File-[0-9]+:[\s\S]*?(?:Private-(?:MAC|Hash):[ \t]*[0-9A-Fa-f]+|\Z)",
     ),
     _shape(
         "URL credentials",
@@ -76,6 +89,12 @@ SHAPES: tuple[Shape, ...] = (
         # The bare form has no underscore: `sk-num_tokens_per_block2` is a subtraction.
         rf"(?:sk-(?:proj|svcacct|admin)-{_BODY}{{16,}}|{_LEFT}sk-(?:(?:[A-Za-z]{{3,}}-)+{_BODY}{{16,}}"
         rf"|(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{20,}}{_BODY}*))",
+    ),
+    _shape(
+        # Whatever stands before the mark in the middle, also letters before `sk-`.
+        "OpenAI key",
+        "t3blbkfj",
+        rf"(?P<secret>sk-{_BODY}*[A-Za-z0-9]{{20}}T3BlbkFJ{_BODY}{{20,}})|sk-{_BODY}*",
     ),
     _shape("provider key", "xai- pplx- nvapi-", rf"{_LEFT}(?:xai|pplx|nvapi)-{_BODY}{{20,}}"),
     _shape(
@@ -113,8 +132,8 @@ SHAPES: tuple[Shape, ...] = (
     _shape(
         "JSON web token",
         "eyj",
-        # Without its signature too: what is in it names people.
-        rf"{_LEFT}eyJ{_BODY}{{10,}}\.eyJ{_BODY}{{10,}}(?:\.{_BODY}*)?",
+        # Without its signature too: what is in it names people. Two dots, where a key was agreed on and none is in it.
+        rf"{_LEFT}(?:(?P<secret>eyJ{_BODY}{{10,}}={{0,2}}\.{{1,2}}{_BODY}{{2,}}={{0,2}}(?:\.{_BODY}+={{0,2}})*)|eyJ{_BODY}*)",
     ),
     _shape(
         "key in base64",
@@ -140,6 +159,18 @@ SHAPES: tuple[Shape, ...] = (
               [A-Za-z0-9_\-.~+/]{16,}=*) )
         """,
     ),
+    _shape(
+        # Names that announce a secret less surely: a quoted value with a letter and a digit; `pwd` is a folder, too.
+        "assigned secret",
+        " ".join(f"{name}{joint}{word}" for name, word in _LESS_SURE_NAMES for joint in ("", "_", "-"))
+        + " pwd contrase",
+        r"""(?ix)
+        (?:(?:auth|service|account|client|db|database|priv)[_\-]?key|(?:db|database|key)[_\-]?pass|contrase(?:ñ|n)a
+          |pwd(?!["']?\s*(?:=>|:=|=|:)\s*["'][^"'\n]{0,200}/))
+        ["']?\s*(?:=>|:=|=|:)\s*(?P<quote>["'])
+        (?P<secret>(?=[^\s"'\\]*[0-9])(?=[^\s"'\\]*[A-Z])[^\s"'\\/~.$%{<\[][^\s"'\\]{7,})(?P=quote)
+        """,
+    ),
 )
 
 
@@ -152,5 +183,7 @@ def find_shapes(text: str) -> Iterator[tuple[int, int, str]]:
         for match in shape.pattern.finditer(text):
             groups = match.groupdict()
             name = next((g for g in ("secret", "bare") if groups.get(g)), None)
-            start, end = match.span(name) if name else match.span()
-            yield start, end, shape.kind
+            if name:
+                yield *match.span(name), shape.kind
+            elif "secret" not in groups:
+                yield *match.span(), shape.kind

@@ -100,5 +100,11 @@ N¦M¦ ¦*¦...¦#¦_¦?¦=¦1¦0¦²¦٣¦N-1¦{n}¦*batch¦n=3¦class¦min¦nu
 )
 
 SECRETS = _pieces(
-    "sk-ant-api03-¦key=¦Bearer ¦password: ¦AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA¦://a:b@¦-----BEGIN "
+    """
+sk-ant-api03-¦key=¦Bearer ¦password: ¦AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA¦://a:b@¦-----BEGIN ¦a1a1a1a1a1a1a1a1 ¦
+eyJ¦eyJaaaaaaaaaa-¦.eyJa¦sk-¦T3BlbkFJ¦//a/:_authToken=¦glagent-¦glcbt-¦xoxb-1-¦AKC¦ AKCa1¦MTIzNDU2Nzg5MDEyMzQ1Njc4.¦AC¦
+aws key "¦pwd="¦auth_key='¦ibm_cloud_iam_api_key¦cl_token=¦softlayer key  ¦        ¦AccountKey=¦12345678:¦-us1¦SG.¦
+https://hooks.slack.com/services/T1/B1/¦PuTTY-User-Key-File-2:¦---- BEGIN PRIVATE KEY ----¦ghp_¦sk_live_¦sq0csp-¦"¦_
+""",
+    "\n",
 )

@@ -85,7 +85,7 @@ def test_hooks_of_others_stay(bare_shell):
 def test_importing_the_extension_is_light():
     code = """
 import sys, llmkernel.extension, llmkernel.kernel, llmkernel.__main__, llmkernel.cli.main
-heavy = ("numpy", "ml_dtypes", "torch", "cupy", "anthropic", "openai", "ipywidgets")
+heavy = ("numpy", "ml_dtypes", "torch", "cupy", "anthropic", "openai", "ipywidgets", "detect_secrets", "requests")
 print([m for m in heavy if m in sys.modules])
 """
     done = subprocess.run(
