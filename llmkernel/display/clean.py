@@ -26,6 +26,17 @@ _ODD = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in _RANG
 _SPELLED = {code: f"[U+{code:04X}]" for low, high in _RANGES for code in range(low, high + 1)}
 # Narrow and no-break spaces stay: figures are grouped with them.
 _SPACE = re.compile("[ \t\n]+")
+NO_BREAK = "\u00a0"
+# Between a number and its unit, between the factors of a shape, and before a dot that separates.
+_HELD = re.compile(
+    r"(?<=\d) (?=(?:ns|µs|us|ms|s|min|h|B|[kMGT]i?B|[kMGT]?B/s|[GT]FLOP/s|eps|USD|million|billion|trillion|tokens)\b|[×%])"
+    r"|(?<=[×≤≥<>]) (?=\d)| (?=·)"
+)
+
+
+def hold_together(text: str) -> str:
+    """Return `text` with no-break spaces where a line must not end: ``5.4 s``, ``127 × 1023``."""
+    return _HELD.sub(NO_BREAK, text)
 
 
 def clean(text: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from llmkernel.display import figures, view
 from llmkernel.display.attempts import attempts_section
-from llmkernel.display.clean import cap, one_line
+from llmkernel.display.clean import cap, hold_together, one_line
 from llmkernel.display.error_map import map_figure
 from llmkernel.display.html_timing import timing_section
 from llmkernel.display.markup import Markup, join, prose, tag
@@ -84,7 +84,7 @@ def head(page: Page) -> Markup:
         title,
         tag("p", prose(one_line(page.report.headline, 800)), cls="lead"),
         tag("p", tag("code", signature), cls="meta") if signature else None,
-        tag("p", byline(page), cls="meta"),
+        tag("p", hold_together(byline(page)), cls="meta"),
         cls=f"head {verdict.kind}",
     )
 
@@ -102,13 +102,15 @@ def figures_list(page: Page) -> Markup | None:
     """Return the key figures."""
     found = key_figures(page)
     return (
-        tag("dl", *(tag("div", tag("dt", a), tag("dd", b)) for a, b in found), cls="figs") if found else None
+        tag("dl", *(tag("div", tag("dt", a), tag("dd", hold_together(b))) for a, b in found), cls="figs")
+        if found
+        else None
     )
 
 
 def facts(items: list[tuple[str, str]], cls: str = "kv") -> Markup:
     """Return labels and texts as a description list."""
-    return tag("dl", *(join([tag("dt", a), tag("dd", b)]) for a, b in items), cls=cls)
+    return tag("dl", *(join([tag("dt", a), tag("dd", hold_together(b))]) for a, b in items), cls=cls)
 
 
 def table(
@@ -127,7 +129,7 @@ def table(
 
 def details(title: str, *content: Markup | None, summary: str = "", is_open: bool = False) -> Markup:
     """Return a part that opens; without a style sheet it still does."""
-    extra = tag("span", f" – {summary}", cls="mut") if summary else None
+    extra = tag("span", hold_together(f" – {summary}"), cls="mut") if summary else None
     return tag("details", tag("summary", title, extra), *content, open=is_open)
 
 

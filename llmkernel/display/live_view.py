@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llmkernel.display import figures, view
-from llmkernel.display.clean import one_line
+from llmkernel.display.clean import hold_together, one_line
 from llmkernel.display.html_page import frame, heading
 from llmkernel.display.html_timing import samples_table
 from llmkernel.display.live_state import FINISHED, LiveState, Stage, attempt_line
@@ -66,7 +66,7 @@ def live_content(state: LiveState, now: float) -> Markup:
     symbol, word, kind, meta = _title(state, now)
     verdict = tag("span", tag("span", symbol, aria_hidden="true"), " ", tag("strong", word), cls="v")
     title = tag("h3", verdict, " · ", state.name, cls="jp-toc-ignore")
-    head = tag("div", title, tag("p", meta, cls="meta"), cls=f"head {kind}")
+    head = tag("div", title, tag("p", hold_together(meta), cls="meta"), cls=f"head {kind}")
     waiting = _waiting(state, now)
     parts = [
         tag("ul", *(tag("li", attempt_line(a)) for a in state.finished[-8:]), cls="done")
@@ -102,7 +102,7 @@ def _stages(state: LiveState, now: float) -> Markup | None:
         name = stage.name if stage.ended is not None or state.closing else tag("strong", stage.name)
         detail = f" – {stage.detail}" if stage.detail else ""
         time = figures.seconds(stage.seconds(now))
-        items.append(tag("li", mark, " ", name, tag("span", f"{detail} · {time}", cls="mut")))
+        items.append(tag("li", mark, " ", name, tag("span", hold_together(f"{detail} · {time}"), cls="mut")))
     return tag("ol", *items, cls="steps")
 
 

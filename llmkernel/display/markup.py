@@ -6,7 +6,7 @@ import html
 import re
 from typing import Any
 
-from llmkernel.display.clean import clean
+from llmkernel.display.clean import clean, hold_together
 
 _CODE = re.compile(r"`([^`]+)`")
 _VOID = frozenset({"br", "hr", "col"})
@@ -59,4 +59,4 @@ def tag(name: str, *children: Any, **attributes: Any) -> Markup:
 def prose(text: str) -> Markup:
     """Return a sentence; what stands in it between backticks is code."""
     parts = _CODE.split(text)
-    return join([tag("code", part) if place % 2 else part for place, part in enumerate(parts)])
+    return join([tag("code", part) if place % 2 else hold_together(part) for place, part in enumerate(parts)])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llmkernel.display import timing_rows, view
-from llmkernel.display.clean import cap, display_width, one_line
+from llmkernel.display.clean import NO_BREAK, cap, display_width, hold_together, one_line
 from llmkernel.display.error_map import map_lines, map_sentence, read_error_map
 from llmkernel.display.page import RECORD_FILE, Page, byline, provenance
 from llmkernel.display.roofline import roofline_words
@@ -126,7 +126,10 @@ def paint(text: str, kind: str, *, is_colour: bool) -> str:
 def wrap(text: str, width: int, indent: str = "", *, hanging: str | None = None) -> list[str]:
     """Return `text` as lines of at most `width` columns."""
     follow = indent if hanging is None else hanging
-    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=follow, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        hold_together(text), width, initial_indent=indent, subsequent_indent=follow, break_on_hyphens=False
+    )
+    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
 def pairs(items: Sequence[tuple[str, str]], width: int) -> list[str]:
@@ -138,7 +141,10 @@ def _fold(cell: str, width: int) -> list[str]:
     """Return a cell as lines: broken between words, in a word that is too long behind its slashes, else anywhere."""
     width = max(width, 1)
     lines, line = [], ""
-    for word in cell.split(" "):
+    held = hold_together(cell)
+    if any(display_width(word) > width for word in held.split(" ") if NO_BREAK in word):
+        held = cell
+    for word in held.split(" "):
         space = " " if line else ""
         for piece in [word] if display_width(word) <= width else _SEGMENT.findall(word):
             if display_width(line + space + piece) <= width:
@@ -148,7 +154,7 @@ def _fold(cell: str, width: int) -> list[str]:
                 *whole, line = textwrap.wrap(piece, width, break_on_hyphens=False) or [piece]
                 lines += whole
             space = ""
-    return [*lines, line]
+    return [each.replace(NO_BREAK, " ") for each in (*lines, line)]
 
 
 def _pad(text: str, width: int, is_right: bool) -> str:  # noqa: FBT001

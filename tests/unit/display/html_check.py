@@ -116,4 +116,4 @@ def check_html(html: str) -> Checker:
 
 def visible_text(html: str) -> str:
     """Return the text that is left when a host drops every tag and the style sheet, on one line."""
-    return re.sub("[ \n]+", " ", "".join(check_html(html).text)).strip()
+    return re.sub("[ \n\u00a0]+", " ", "".join(check_html(html).text)).strip()

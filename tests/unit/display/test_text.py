@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llmkernel.display import figures
+from llmkernel.display.bundle import report_bundle
 from llmkernel.display.clean import cap, clean, display_width, one_line
 from llmkernel.display.diff import diff_html, diff_summary, diff_text
 from llmkernel.display.source import highlight, highlight_lines
@@ -193,3 +196,26 @@ def test_a_long_path_is_broken_behind_its_slashes():
         "         site-packages/nvidia/include,",
         "         and more",
     ]
+
+
+def test_a_number_is_never_parted_from_its_unit():
+    report = replace(ex.ALL["passed"], seconds={"quick": 0.31, "full": 3.3, "timing": 0.23, "total": 5.4})
+    for width in range(40, 81):
+        lines = format_report(report, width).split("\n")
+
+        assert "total 5.4 s" in " ".join(line.strip() for line in lines)
+        assert not [line for line in lines if re.match(r"\s*(s|ms|µs|eps|B|kB|×|%|·)( \S|,|;|$)", line)]
+        assert all(display_width(line) <= width for line in lines)
+        assert "\u00a0" not in "".join(lines)
+
+
+def test_a_cell_that_is_narrower_than_a_number_with_its_unit_is_broken_between_them():
+    assert format_table([["12345 ms"]], width=5) == "12345\nms"
+
+
+def test_a_page_holds_numbers_and_units_together_and_leaves_code_alone():
+    report = replace(ex.ALL["passed"], headline="Took 5 ms, `x = 5 s`, 3 × 4.", seconds={"total": 5.4})
+    html = str(report_bundle(report)["text/html"])
+
+    assert "Took 5\u00a0ms, <code>x = 5 s</code>, 3\u00a0×\u00a04." in html
+    assert "total 5.4\u00a0s" in html
