@@ -23,7 +23,7 @@ _LOWER, _UPPER = re.compile(r"[a-z]"), re.compile(r"[A-Z]")
 _BEFORE = 100
 # The rules for assignments take cubic time in the number of spaces in a row: no searched piece has more of them.
 _MANY_SPACES = " " * 9
-_HOST = re.compile(r"(?i:https?)://[^/]*/")
+_NAME_OR_HOST = re.compile(r"\w+=|(?i:https?)://[^/]*/")
 _REST = re.compile(r"[A-Za-z0-9_\-]*")
 
 
@@ -37,27 +37,27 @@ class Rule:
         What its secrets are called here.
     plugin : str
         Module and class below ``detect_secrets.plugins``.
-    is_mixed : bool
-        Whether its secrets have capitals and small letters: what else it finds is a name in a program.
+    is_strict : bool
+        Whether its secrets have capitals and small letters and are whole words: what else it finds are names in a program,
+        or stands in the middle of encoded data.
     words : str
         A text without any of these, in lower case, is not searched: patterns that may begin anywhere are the dear ones.
     """
 
     kind: str
     plugin: str
-    is_mixed: bool = False
+    is_strict: bool = False
     words: str = ""
 
 
 _NAMES = "key pass pwd pw token"
 RULES: tuple[Rule, ...] = (
-    Rule("Artifactory credential", "artifactory.ArtifactoryDetector", is_mixed=True),
     Rule("AWS key", "aws.AWSKeyDetector"),
     Rule("Azure storage key", "azure_storage_key.AzureStorageKeyDetector"),
-    Rule("Discord token", "discord.DiscordBotTokenDetector", is_mixed=True),
-    Rule("GitHub token", "github_token.GitHubTokenDetector", is_mixed=True),
+    Rule("Discord token", "discord.DiscordBotTokenDetector", is_strict=True),
+    Rule("GitHub token", "github_token.GitHubTokenDetector", is_strict=True),
     Rule("GitLab token", "gitlab_token.GitLabTokenDetector"),
-    Rule("IBM Cloud key", "ibm_cloud_iam.IbmCloudIamDetector", is_mixed=True, words=_NAMES),
+    Rule("IBM Cloud key", "ibm_cloud_iam.IbmCloudIamDetector", is_strict=True, words=_NAMES),
     Rule("IBM COS key", "ibm_cos_hmac.IbmCosHmacDetector", words="secret"),
     Rule("Mailchimp key", "mailchimp.MailchimpDetector"),
     Rule("PyPI token", "pypi_token.PypiTokenDetector"),
@@ -66,7 +66,7 @@ RULES: tuple[Rule, ...] = (
     Rule("SoftLayer key", "softlayer.SoftlayerDetector", words=f"{_NAMES} softlayer.com"),
     Rule("Square OAuth secret", "square_oauth.SquareOAuthDetector"),
     Rule("Stripe key", "stripe.StripeDetector"),
-    Rule("Telegram bot token", "telegram_token.TelegramBotTokenDetector", is_mixed=True),
+    Rule("Telegram bot token", "telegram_token.TelegramBotTokenDetector", is_strict=True),
     Rule("Twilio key", "twilio.TwilioKeyDetector"),
 )
 
@@ -149,36 +149,31 @@ def _matches(
         first, last = _secret_of(match)
         if first < done or not _DIGIT.search(text, first, last):
             continue
-        if rule.is_mixed and not (_LOWER.search(text, first, last) and _UPPER.search(text, first, last)):
+        beginning = _beginning(text, first, done)
+        if rule.is_strict and not (
+            beginning == first and _LOWER.search(text, first, last) and _UPPER.search(text, first, last)
+        ):
             continue
         # A rule for 24 characters finds 24 of a longer one: none may stay.
-        last = _REST.match(text, last).end()  # type: ignore[union-attr]
-        first = _extended(text, first, done)
-        done = last
-        yield first, last, rule.kind
+        done = _REST.match(text, last).end()  # type: ignore[union-attr]
+        yield beginning, done, rule.kind
 
 
 def _secret_of(match: re.Match[str]) -> tuple[int, int]:
-    """Return where the secret is in what matched: some patterns have it in a group, some have more than it in none."""
+    """Return where the secret is in what matched: in a group, or behind the name or the host that it stands with."""
     for i in range(1, match.re.groups + 1):
         if len(match[i] or "") >= _MIN_SECRET_LENGTH:
             return match.span(i)
     start, end = match.span()
-    host = _HOST.match(match[0])
-    if host:
-        return start + host.end(), end
-    value = match[0]
-    name, _, assigned = value.partition("=")
-    if len(assigned) >= _MIN_SECRET_LENGTH:
-        start, value = start + len(name) + 1, assigned
-    start += len(value) - len(value.lstrip(" \t\r\n\f\v\"':="))
-    return start, end - (len(value) - len(value.rstrip(" \t\r\n\f\v\"'")))
+    with_it = _NAME_OR_HOST.match(match[0])
+    return start + (with_it.end() if with_it else 0), end
 
 
-def _extended(text: str, start: int, least: int) -> int:
-    """Return the beginning of the letters and digits that end before `start`, at `least` or after it."""
+def _beginning(text: str, start: int, least: int) -> int:
+    """Return where the word begins that goes on at `start`: at `least`, or after it."""
     first = start
     while first > least and text[first - 1].isascii() and text[first - 1].isalnum():
         first -= 1
-    # In "\nkey" the letter belongs to the line's end.
-    return first + 1 if first < start and text[first - 1 : first] == "\\" and text[first] in "nrt" else first
+    # In "\\nkey" the letter belongs to the line's end.
+    is_escape = first < start and text[first - 1 : first] == "\\" and text[first] in "nrt"
+    return first + is_escape

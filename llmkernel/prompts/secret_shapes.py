@@ -127,6 +127,7 @@ SHAPES: tuple[Shape, ...] = (
         "hooks.slack.com/",
         r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9/_\-]{20,})",
     ),
+    _shape("Artifactory key", "akcp", rf"{_LEFT}AKCp[A-Za-z0-9]{{60,}}"),
     _shape("PyPI token", "pypi-", rf"{_LEFT}pypi-{_BODY}{{32,}}"),
     _shape("npm token", "npm_", rf"{_LEFT}npm_[A-Za-z0-9]{{32,}}"),
     _shape(

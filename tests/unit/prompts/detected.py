@@ -23,10 +23,6 @@ def body(length: int, alphabet: str = WORD) -> st.SearchStrategy[str]:
 # Kind: what stands before the secret, the secret, what stands behind it.
 Example = tuple[str, st.SearchStrategy[str], str]
 EXAMPLES: dict[str, list[Example]] = {
-    "Artifactory credential": [
-        ('token = "', body(70).map("AKC{}".format), '"'),
-        ("token: ", body(30).map("AP5{}".format), "\n"),
-    ],
     "AWS key": [
         ("", body(16, string.ascii_uppercase + string.digits).map("A3TX{}".format), ""),
         ("aws_session_token_of_mine = '", body(40, WORD + "/+"), "'"),

@@ -28,7 +28,7 @@ PLANTED = [
     for i, example in enumerate(examples)
 ]
 # What does not touch a word, and announces nothing itself.
-AROUND = st.text("(){};,.* \n\t#<>|é→", max_size=60)
+AROUND = st.text(max_size=40) | st.text("(){};,.* \n\t#<>|é→", max_size=60)
 
 
 @pytest.mark.parametrize(("kind", "before", "secrets", "after"), PLANTED)
@@ -40,6 +40,7 @@ def test_a_secret_goes_and_the_text_around_it_stays(kind, before, secrets, after
     shown = redact(f"{left} {before}{secret}{after} {right}")
 
     assert shown == f"{left} {before}{MASK}{after} {right}"
+    assert redact(shown) == shown
 
 
 @pytest.mark.parametrize(("kind", "before", "secrets", "after"), PLANTED)
@@ -197,7 +198,7 @@ def test_sources_pages_and_notebooks_with_pictures_have_nothing_for_any_rule():
 
 
 PNG = b"\x89PNG"
-NAMES = "key token AWS pass AC SK AKC APB Module Node Model sk gl rt 2 16 x4 float32 Of _ . :: SG"
+NAMES = "key token AWS pass AC SK ghs_ Module Node Model sk gl rt 2 16 x4 float32 Of _ . :: SG"
 PROSE = "The key of each token is kept, so pass the 16-byte aligned secret size 4097 on AWS: fast."
 IDENTIFIERS = st.lists(
     st.sampled_from(NAMES.split()),
@@ -260,7 +261,7 @@ def test_what_nearly_matches_again_and_again_is_no_matter(kind, before, secrets,
 
 def test_many_spaces_are_no_matter():
     value = "a1B2" * 11
-    assert redact(f"api_key = '{value}'") == f"api_key = '{MASK}'"
+    assert list(find_detected(f"key{' ' * 8}= '{value}'")) == [(14, 58, "IBM Cloud key")]
 
     text = f"ibm_cloud_iam_api_key{' ' * 50_000}{value}!{' ' * 50_000}"
     assert redact(text * 3) == text * 3

@@ -39,6 +39,7 @@ SHAPES = {
     "GitHub": st.builds("gh{}_{}".format, st.sampled_from("pousr"), body(36)),
     "GitHub, fine-grained": body(82, WORD + "_").map("github_pat_{}".format),
     "GitLab": body(20).map("glpat-{}".format),
+    "Artifactory": body(69).map("AKCp{}".format),
     "AWS id": st.text(string.ascii_uppercase + "234567", min_size=16, max_size=16).map("AKIA{}".format),
     "Google": body(35, WORD + "-_").map("AIza{}".format),
     "Hugging Face": body(34).map("hf_{}".format),
