@@ -59,6 +59,7 @@ def examine() -> tuple[list[checks.Finding], list[str]]:
         *checks.check_gpu(probed),
         *checks.check_compilers(needed=not usable),
         *checks.check_sandbox(probed["sandbox"]),
+        *checks.check_redaction(),
         *checks.check_providers(probed["keys"]),
         *checks.check_jupyter(),
         *checks.check_directories(),

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -214,6 +215,29 @@ def check_sandbox(answer: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("sandbox", "optional", ", ".join(parts), step)
     else:
         yield Finding("sandbox", "ok", ", ".join(parts))
+
+
+def check_redaction() -> Iterator[Finding]:
+    """Look at what takes out secrets, beside the shapes that the package knows itself."""
+    from llmkernel.prompts.detector import RULES, load_rules
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # it says what is said here
+        missing = {rule.kind for rule in RULES} - {rule.kind for rule, _ in load_rules()}
+    if missing:
+        what = (
+            "no rule of detect-secrets"
+            if len(missing) == len(RULES)
+            else f"not by the rules for {', '.join(sorted(missing))}"
+        )
+        step = "python -m pip install --force-reinstall 'detect-secrets>=1.5'"
+        yield Finding("redaction", "problem", f"by llmkernel's own shapes, {what}", step)
+    else:
+        yield Finding(
+            "redaction",
+            "ok",
+            f"detect-secrets {importlib.metadata.version('detect-secrets')}, {len(RULES)} rules",
+        )
 
 
 def check_providers(answer: Mapping[str, Any]) -> Iterator[Finding]:

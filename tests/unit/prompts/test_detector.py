@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llmkernel.cli.doctor_checks import check_redaction
 from llmkernel.errors import UsageError
 from llmkernel.magics.secrets import refuse_secrets
 from llmkernel.prompts import detector
@@ -295,6 +296,13 @@ def test_a_missing_detector_is_said_once_and_our_own_shapes_hold(reloaded, monke
     assert shown == [f"{MASK} {SECRET_OF_THEIRS}"] * 3
     assert len(said) == 1
     assert "pip install" in str(said[0].message)
+    (finding,) = check_redaction()
+    assert (finding.verdict, "pip install" in finding.next_step) == ("problem", True)
+
+
+def test_the_doctor_says_that_all_rules_are_there():
+    (finding,) = check_redaction()
+    assert (finding.verdict, finding.summary.endswith(f"{len(RULES)} rules")) == ("ok", True)
 
 
 @pytest.mark.parametrize("denylist", [[], ["no pattern"], None])
