@@ -69,6 +69,7 @@ class LiveOutput:
         self._lock = threading.RLock()
         self._shown_at: float | None = None
         self._is_pending = False
+        self._is_begun = False
         self._is_closed = False
         self._is_broken = False
         self._ended = threading.Event()
@@ -80,6 +81,7 @@ class LiveOutput:
         with self._lock:
             if self._is_closed:
                 return
+            self._is_begun = True
             line = self._state.apply(event, self._clock())
             if line:
                 self._surface.line(f"{self._state.name}: {line}")
@@ -112,12 +114,16 @@ class LiveOutput:
         result : mapping or BaseException, optional
             A bundle is shown as it is. For an exception the last attempt's report is shown where there is
             one, else the stages so far and what ended them; KeyboardInterrupt is called an interrupt.
+            Where nothing had begun, an error says everything, and nothing is shown.
         """
         if isinstance(result, Mapping):
             self._close(dict(result))
             return
         with self._lock:
             if self._is_closed:
+                return
+            if isinstance(result, Exception) and not self._is_begun:
+                self._is_closed = True
                 return
             if isinstance(result, KeyboardInterrupt):
                 self._state.closing = "interrupted"

@@ -156,7 +156,7 @@ class LiveState:
                 return f"accepted ({one_line(event.source, 40)})"
             case GaveUp():
                 self._end_stage(now)
-                self.closing = f"gave up: {one_line(event.reason, 300)}"
+                self.closing = f"gave up: {one_line(event.reason, 300).rstrip('.').replace('`', '')}"
                 return self.closing
 
     def _begin_attempt(self, event: PromptBuilt, now: float) -> str:

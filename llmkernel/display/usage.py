@@ -72,7 +72,8 @@ def _notes(ledger: UsageLedger, budget_usd: float | None) -> list[str]:
     broken = sum(not e.is_whole for e in ledger.entries)
     unknown = sum(e.cost_usd is None and e.is_whole for e in ledger.entries)
     if broken:
-        notes.append(f"{figures.plural(broken, 'answer')} broke off; what they took only the provider knows.")
+        taken = "what it took" if broken == 1 else "what they took"
+        notes.append(f"{figures.plural(broken, 'answer')} broke off; {taken} only the provider knows.")
     if unknown:
         notes.append(f"{figures.plural(unknown, 'request')} without a known price: models.toml can name one.")
     if (broken or unknown) and ledger.spent_usd:

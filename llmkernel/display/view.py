@@ -81,8 +81,8 @@ def checks_summary(checks: Sequence[CheckResult]) -> str:
 def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return label and text of each piece of evidence: where, then got and expected, then the rest."""
     keys = [k for k in _EVIDENCE_FIRST if k in evidence]
-    # The map of wrong elements is for the notebook's live view.
-    keys += [k for k in evidence if k not in keys and k != "map"]
+    # The map is drawn, and what the compiler says has a section of its own.
+    keys += [k for k in evidence if k not in keys and k not in ("map", "diagnostics", "log")]
     if isinstance(evidence.get("workload"), str):  # it names both
         keys = [k for k in keys if k not in ("sizes", "family")]
     items: list[tuple[str, str]] = []
@@ -276,7 +276,8 @@ def compile_sentence(report: Report) -> str:
     found = Counter(str(d.get("severity", "error")) for d in diagnostics(report))
     parts += [figures.plural(found[s], s) for s in ("error", "warning") if found[s]]
     verb = "Not compiled" if report.outcome == "not_compiled" else "Compiled"
-    return f"{verb} {', '.join(parts)}" if parts else ""
+    colon = "" if parts and parts[0].startswith(("for ", "in ")) else ":"
+    return f"{verb}{colon} {', '.join(parts)}" if parts else ""
 
 
 def diagnostics(report: Report) -> list[Mapping[str, Any]]:

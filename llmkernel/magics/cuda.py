@@ -11,6 +11,7 @@ from llmkernel.config import LLMKernel, get_config
 from llmkernel.errors import CandidateError, UsageError
 from llmkernel.magics.declaring import declare
 from llmkernel.magics.namespace import is_kernel
+from llmkernel.magics.parsing import shown
 
 if TYPE_CHECKING:
     from llmkernel.magics.options import CudaOptions
@@ -47,7 +48,11 @@ class CudaMagics(Magics):  # type: ignore[misc]
         """
         if cell is None or not cell.strip():
             raise UsageError(
-                "usage: %%cuda [NAME] [--from REFERENCE] [options], and below it a .cu file",
+                "%cuda takes the cell below its line: it is written with two percent signs."
+                if cell is None
+                else "The cell holds no source.",
+                rule="usage: %%cuda [NAME] [--from REFERENCE] [options], and below it a .cu file",
+                received=shown(line) or None,
                 next_step="%%cuda? explains the options and shows a launch header.",
             )
         from llmkernel.magics.options import CudaOptions, parse_options

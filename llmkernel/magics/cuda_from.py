@@ -10,6 +10,7 @@ from llmkernel.config import get_config
 from llmkernel.errors import UsageError
 from llmkernel.magics.declaring import declare
 from llmkernel.magics.notebook import notebook_path
+from llmkernel.magics.parsing import shown
 from llmkernel.magics.secrets import refuse_secrets
 
 _USAGE = "%%cuda_from REFERENCE [options]\n    what the kernel should do, in your own words"
@@ -34,8 +35,12 @@ class CudaFromMagics(Magics):  # type: ignore[misc]
         """
         if cell is None or not cell.strip():
             raise UsageError(
-                "usage: %%cuda_from REFERENCE [options], and below it what the kernel should do",
-                next_step="%%cuda_from? explains the options.",
+                "%cuda_from takes the cell below its line: it is written with two percent signs."
+                if cell is None
+                else "The cell does not say what the kernel should do.",
+                rule="usage: %%cuda_from REFERENCE [options], and below it what matters, in your own words",
+                received=shown(line) or None,
+                next_step="Write a sentence below the line. %%cuda_from? explains the options.",
             )
         from llmkernel.magics.job import make_job
         from llmkernel.magics.options import CudaFromOptions, parse_options

@@ -131,7 +131,7 @@ def _parse_call(words: str) -> ast.Call:
         "--inputs is not a list of arguments.",
         rule='It is what stands between the parentheses of an example call: "x, w=weights[:64], eps=1e-6".',
         received=shown(words),
-        next_step='Quote the whole list: --inputs "x, y".',
+        next_step='Quote the whole list, and close every bracket: --inputs "x, w[:64]".',
     )
     try:
         call = ast.parse(f"f({words}\n)", mode="eval").body

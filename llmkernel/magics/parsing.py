@@ -58,8 +58,9 @@ def parse_line(magic: Callable[..., Any], line: str, *, prefix: str = "%%") -> a
     try:
         arguments, extra = parser.parse_known_args(words)
     except IPythonUsageError as error:
+        message = str(error)
         raise UsageError(
-            _sentence(shown(str(error))), received=shown(line) or None, next_step=_help(name)
+            _sentence(shown(message)), received=shown(line) or None, next_step=_meant(message) + _help(name)
         ) from None
     if extra:
         raise UsageError(
@@ -178,6 +179,12 @@ def _sentence(message: str) -> str:
     text = text.replace("the following arguments are required:", "There is no")
     text = re.sub(r"^(-[\w-]+): (?=an? )", r"\1 needs ", text)
     return text if text.endswith(".") else text + "."
+
+
+def _meant(message: str) -> str:
+    """Suggest the choice that is most like what argparse refused."""
+    refused = re.search(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)", message)
+    return suggestion(refused["word"], re.findall(r"[\w-]+", refused["choices"])) if refused else ""
 
 
 def _help(name: str) -> str:

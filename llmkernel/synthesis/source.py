@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from llmkernel.candidate.candidate import parse_candidate
-from llmkernel.errors import NotAcceptedError
+from llmkernel.candidate.parameters import parse_kernels
+from llmkernel.errors import CandidateError, NotAcceptedError
 from llmkernel.evaluation.evaluate import choose_device, evaluate_problem
 from llmkernel.evaluation.settings import check_settings
 from llmkernel.providers.base import Usage
@@ -100,7 +101,7 @@ def accept_source(
             attempts=(attempt,),
             rule="a kernel is accepted once it passed every check",
             received=report.headline,
-            next_step="Correct the cell; its report says where.",
+            next_step=_next_step(source, report.signature),
         )
     kernel = GeneratedKernel(problem, parse_candidate(source), report, chosen)
     if records_dir is not None:
@@ -112,3 +113,15 @@ def accept_source(
             kernel.report = replace(report, warnings=(*report.warnings, warning))
     emit(Accepted(kernel.report, BY_HAND))
     return kernel
+
+
+def _next_step(source: str, signature: str) -> str:
+    """Say what to do about a source that was not accepted; one without a launch header is shown how its begins."""
+    if signature and not any(line.lstrip().startswith("//!") for line in source.split("\n")):
+        try:
+            kernels = [kernel.name for kernel in parse_kernels(source)]
+        except CandidateError:
+            kernels = []
+        launch = f"{kernels[0] if kernels else 'a_kernel'}<<<grid, block>>>(…)"
+        return f"Begin the source with `//! {signature}`, then `//! {launch}`; `%%cuda?` shows a whole cell."
+    return "Correct the cell; its report says where."

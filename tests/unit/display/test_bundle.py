@@ -9,6 +9,7 @@ import re
 import pytest
 
 from llmkernel.display.bundle import RECORD_MIME, attempts_bundle, report_bundle
+from llmkernel.evaluation.report import CheckResult
 from llmkernel.providers.base import Reply
 from llmkernel.synthesis.events import Attempt
 from tests.unit.display import examples as ex
@@ -117,6 +118,16 @@ def test_evidence_goes_from_the_place_to_what_was_seen_there():
             evidence.index(part) for part in (*order, "at [1, 1022]", "values beyond the last full block")
         ]
         assert places == sorted(places)
+
+
+def test_what_the_compiler_says_stands_once():
+    told = {"severity": "error", "line": 5, "column": 2, "message": "identifier foo is undefined"}
+    evidence = {"diagnostics": [told], "log": "kernel.cu(5): error: identifier foo is undefined"}
+    check = CheckResult("compile", "failed", "line 5 is wrong", evidence)
+    report = dataclasses.replace(ex.NOT_COMPILED, checks=(check,), compile={"diagnostics": [told]})
+    for kind, text in texts(bundle_of(report)).items():
+        assert text.count("identifier foo is undefined") == 1, kind
+        assert "Not compiled 1" not in text
 
 
 def test_failed_checks_come_first():

@@ -250,6 +250,27 @@ def test_giving_up_leaves_the_last_report(live, surface):
     assert surface.closed[0]["text/plain"].startswith("✗ not compiled · softmax")
 
 
+def test_a_failure_before_anything_began_is_left_to_its_message(live, surface):
+    with pytest.raises(ValueError, match="a mistake"), live:
+        raise ValueError("a mistake")
+
+    assert (surface.closed, surface.lines) == ([], [])
+
+
+def test_a_stop_before_anything_began_is_shown(live, surface):
+    live.interrupt()
+
+    assert "interrupted" in surface.closed[0]["text/plain"]
+
+
+def test_a_reason_to_give_up_reads_as_part_of_the_title(live, surface):
+    live(PROMPT)
+    live(GaveUp("No key for the provider `claude`."))
+    live.fail(NotAcceptedError("no"))
+
+    assert surface.closed[0]["text/plain"].startswith("■ gave up: No key for the provider claude · softmax\n")
+
+
 def test_a_failure_before_any_report_says_where_it_stood(live, surface):
     live(PROMPT)
     live.fail(TimeoutError("slow"))

@@ -198,6 +198,8 @@ def test_any_shapes_text_is_read_or_refused(text):
         ("softmax x", "--inputs"),
         ("softmax --inputs x, y", 'Quote the whole list: --inputs "x, y"'),
         ("", "There is no name of a reference"),
+        ("softmax --device cpuu", "Did you mean cpu?"),
+        ("softmax --replay nevr", "Did you mean never?"),
     ],
 )
 def test_what_people_write_for_a_reference(line, advice):

@@ -151,7 +151,7 @@ def test_what_is_not_known_is_said(ledger):
 
     assert "not known" in shown
     assert "1 request without a known price" in shown
-    assert "1 answer broke off" in shown
+    assert "1 answer broke off; what it took" in shown
     assert "Known so far: 0.2500 USD." in shown
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import llmkernel
-from llmkernel.errors import BindingError, ReferenceProblem, UsageError
+from llmkernel.errors import BindingError, NotAcceptedError, ReferenceProblem, UsageError
 
 X = np.random.default_rng(0).standard_normal((20, 30)).astype(np.float32)
 
@@ -140,6 +140,17 @@ __global__ void linear(const float* x, const float* w, const float* b, float* y,
         torch.testing.assert_close(kernel(x), module(x))
         module.weight.mul_(2.0)
         torch.testing.assert_close(kernel(x), module(x))
+
+
+def test_a_source_without_a_launch_header_is_shown_how_its_begins():
+    from llmkernel.synthesis.source import accept_source
+
+    source = "__global__ void twice(const float* x, float* y, int N) {}\n"
+    with pytest.raises(NotAcceptedError) as caught:
+        accept_source(source, lambda x: 2 * x, inputs={"x": X}, name="double_cuda", device="cpu")
+
+    assert "`//! double_cuda(x: float32[M, N]) -> y: float32[M, N]`" in caught.value.next_step
+    assert "`//! twice<<<" in caught.value.next_step
 
 
 @pytest.mark.parametrize(
