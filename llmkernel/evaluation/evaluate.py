@@ -16,11 +16,12 @@ from llmkernel.errors import DeviceUnavailableError, LLMKernelError, UsageError
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.feedback import feedback_of
 from llmkernel.evaluation.judge import Judge, quick_and_full
-from llmkernel.evaluation.races import begin_orders, check_orders, default_tools, note_suspicions
+from llmkernel.evaluation.races import begin_orders, check_orders, note_suspicions
 from llmkernel.evaluation.report import CheckResult, Measurement, Report, Timing
 from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.state import check_state
-from llmkernel.evaluation.tools import chosen_tools, workloads_for_tools
+from llmkernel.evaluation.tool_runs import begin_tools, not_looked_for
+from llmkernel.evaluation.tools import chosen_tools
 from llmkernel.evaluation.trial import Verdict
 from llmkernel.evaluation.worker.client import WorkerLostError
 from llmkernel.problem.arrays import describe, is_array
@@ -117,7 +118,8 @@ def evaluate(
         Time a candidate that passes.
     checks : sequence of str
         Tools to run besides: ``memcheck``, ``initcheck``, ``racecheck``, ``synccheck`` or ``all``. On a GPU they are
-        compute-sanitizer's, about two seconds each; on the `cpu` device checked mode answers for them.
+        compute-sanitizer's, about two seconds each; on the `cpu` device checked mode answers for them. A full
+        verification runs checked mode anyway, beside a GPU's draws too, and memcheck where it cannot.
     on_check : callable, optional
         Called with every `CheckResult` as it is found.
 
@@ -264,12 +266,16 @@ def _judge(
         mark = time.perf_counter()
         stage("full")
         orders = begin_orders(judge, taken, limits)
+        runs = begin_tools(judge, tools, taken, quick, limits, is_full=True)
         judge.execute([w for w in taken if w not in quick], limits, is_full=True)
         check_state(judge, taken, limits)
         check_orders(judge, orders, limits)
-        tools = tuple(dict.fromkeys((*tools, *default_tools(judge))))
         judge.seconds["full"] = time.perf_counter() - mark
-    judge.use_tools(tools, workloads_for_tools(judge.device, problem, taken, quick), limits)
+    else:
+        runs = begin_tools(judge, tools, taken, quick, limits, is_full=False)
+    mark = time.perf_counter()
+    runs.finish()
+    judge.seconds["tools"] = time.perf_counter() - mark
     judge.finish_checks()
     if not with_timing:
         return None, None
@@ -432,12 +438,7 @@ def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
         out.append(
             "Only the user's inputs and one odd size were run: no further value families, sizes or controls."
         )
-    if judge.device == "cuda" and not any(c.startswith("compute-sanitizer") for c in judge.checks):
-        out.append(
-            "Reads outside of arrays and races that ended well: compute-sanitizer was not run (checks)."
-        )
-    if judge.device == "cpu" and not any(c.startswith("checked mode") for c in judge.checks):
-        out.append("Races that ended well and reads of unwritten memory: checked mode was not run (checks).")
+    out += not_looked_for(judge.checks.values())
     if judge.device == "cpu":
         out.append("Nothing ran on a GPU: the kernel was compiled for the host and emulated.")
     out.append(f"Dtypes other than {', '.join(sorted({s.dtype for s in problem.signature.arrays()}))}.")

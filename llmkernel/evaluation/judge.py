@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from llmkernel.candidate.candidate import Candidate
@@ -31,7 +31,7 @@ from llmkernel.evaluation.races import THREAD_ORDER, explained_race
 from llmkernel.evaluation.reduction import ReductionLengths
 from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.steadiness import is_doubtful, unsteadiness
-from llmkernel.evaluation.tools import explained_fault, run_tool
+from llmkernel.evaluation.tools import explained_fault
 from llmkernel.evaluation.trial import Listener, Trial, Verdict
 from llmkernel.evaluation.worker.client import POOL
 from llmkernel.problem.problem import HostInput, Problem
@@ -49,8 +49,6 @@ FULL_REPEATS = 8
 LARGE_ELEMENTS = 1 << 22
 # A few tenths of a second of emulation.
 EMULATED_THREADS = 1 << 21
-# A few seconds under compute-sanitizer.
-_INSTRUMENTED_THREADS = 1 << 19
 
 
 class Judge(Trial):
@@ -75,6 +73,7 @@ class Judge(Trial):
         self._controls = TrivialControls()
         self.aside = Aside(device, timeout)
         self._whole: Compilation | None = None
+        self.on_close: list[Callable[[], None]] = [self.aside.end]
 
     # ---- stages ---------------------------------------------------------------------------------------------
 
@@ -139,14 +138,14 @@ class Judge(Trial):
             if draw is None:
                 continue
             repeats = QUICK_REPEATS
-            if is_full and _size(draw) <= LARGE_ELEMENTS:
+            if is_full and size_of(draw) <= LARGE_ELEMENTS:
                 repeats = FULL_REPEATS if number == 0 else QUICK_REPEATS + (not workload.is_long)
             self._run(draw, repeats=repeats)
             self.draws.append(draw)
             self.inspect_draw(draw, limits)
-            if _size(draw) <= LARGE_ELEMENTS or not self.problem.sizes:
+            if size_of(draw) <= LARGE_ELEMENTS or not self.problem.sizes:
                 self._controls.see(draw)
-            is_small = _size(draw) <= LARGE_ELEMENTS // 4
+            is_small = size_of(draw) <= LARGE_ELEMENTS // 4
             if is_full and is_small and not has_leftovers and is_telling(workload):
                 has_leftovers = True
                 check_leftovers(self, draw, limits)
@@ -161,24 +160,6 @@ class Judge(Trial):
         for name, fraction in self.session.occupancy(own.plan).items():
             if name in self.compiled["kernels"]:
                 self.compiled["kernels"][name]["occupancy"] = fraction
-
-    def use_tools(self, tools: Sequence[str], workloads: Sequence[Workload], limits: DeviceLimits) -> None:
-        """Run the tools that were asked for over `workloads`, the smallest first; raises `Verdict` at a finding."""
-        if not tools:
-            return
-        ready = [d for w in workloads if (d := self.prepare_draw(w, limits)) is not None]
-        if not ready:
-            return
-        ready.sort(key=_size)
-        for draw in ready:
-            if draw is not ready[0] and self.device != "cpu" and _threads(draw.plan) > _INSTRUMENTED_THREADS:
-                continue
-            for tool in tools:
-                result, finding = run_tool(tool, self.device, self.source, draw.plan, draw.payloads)
-                if finding is not None:
-                    raise Verdict(finding, result.name)
-                if draw is ready[0] or result.status == "passed":
-                    self.add(result)
 
     def finish_checks(self) -> None:
         """Report the draw checks that passed, and look at the trivial controls."""
@@ -203,7 +184,8 @@ class Judge(Trial):
 
     def close(self) -> None:
         """End what still runs aside."""
-        self.aside.end()
+        for end in self.on_close:
+            end()
 
     # ---- pieces ---------------------------------------------------------------------------------------------
 
@@ -274,7 +256,7 @@ class Judge(Trial):
         except LLMKernelError as error:
             self._refuse(error, workload)
             return None
-        if workload.is_long and self.device == "cpu" and _threads(prepared.plan) > EMULATED_THREADS:
+        if workload.is_long and self.device == "cpu" and threads_of(prepared.plan) > EMULATED_THREADS:
             self.dropped.append(f"{workload.label()}: too many threads for the cpu device")
             return None
         draw = Draw(workload, prepared.plan, expected, slots, self.source, misalign=prepared.misalign)
@@ -305,7 +287,7 @@ class Judge(Trial):
                     result.fault, self.device, self.source, draw.plan, draw.payloads
                 )
             draw.fill(result)
-            is_short = _size(draw) <= LARGE_ELEMENTS // 4 and not draw.workload.is_long
+            is_short = size_of(draw) <= LARGE_ELEMENTS // 4 and not draw.workload.is_long
             if self.device == "cpu" and result.fault is None and is_short:
                 for order in ("reverse", "random"):
                     other = replace(options, thread_order=order)
@@ -391,13 +373,15 @@ def quick_and_full(problem: Problem, level: str) -> tuple[list[Workload], list[W
     return quick, full_workloads(problem)[1:]
 
 
-def _size(draw: Draw) -> int:
+def size_of(draw: Draw) -> int:
+    """Return the elements of all inputs and outputs."""
     sizes = [t.at_dtype.size for t in draw.expected.targets]
     sizes += [getattr(v, "size", 0) for v in draw.expected.inputs]
     return sum(sizes)
 
 
-def _threads(plan: LaunchPlan) -> int:
+def threads_of(plan: LaunchPlan) -> int:
+    """Return the threads of all launches."""
     return sum(math.prod(launch.grid) * math.prod(launch.block) for launch in plan.launches)
 
 

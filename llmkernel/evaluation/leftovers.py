@@ -6,15 +6,16 @@ it never does; over the results of a call on nearly the same inputs it gives old
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from llmkernel.devices.base import DeviceLimits, ExecutionOptions
+from llmkernel.devices.base import Bytes, DeviceLimits, ExecutionOptions
 from llmkernel.evaluation.binding import prepare
 from llmkernel.evaluation.draw import Draw, Finding
 from llmkernel.evaluation.report import CheckResult
+from llmkernel.evaluation.state import STATE, keeps_state
 from llmkernel.evaluation.trial import Verdict
 from llmkernel.problem.problem import HostInput
 from llmkernel.problem.workloads import Workload, draw_inputs, new_seed
@@ -38,7 +39,8 @@ def check_leftovers(judge: Judge, draw: Draw, limits: DeviceLimits) -> None:
     Raises
     ------
     llmkernel.evaluation.trial.Verdict
-        ``uninitialised_read`` where the second result is not right.
+        ``uninitialised_read`` where the second result is not right; ``wrong_value`` where it is also wrong over poison,
+        because a variable remembers the first call.
     """
     assert judge.candidate is not None
     assert judge.session is not None
@@ -58,6 +60,8 @@ def check_leftovers(judge: Judge, draw: Draw, limits: DeviceLimits) -> None:
     except Verdict as verdict:
         if verdict.finding.outcome not in ("wrong_value", "non_finite"):
             raise
+        if keeps_state(judge.source):
+            _refuse_memory(judge, second, payloads, limits)
         what = (
             "A result depends on what memory held before the call. Where outputs and scratch hold the results of a call on "
             f"nearly the same inputs: {verdict.finding.summary} Write every element, and read none that this call did not."
@@ -67,6 +71,26 @@ def check_leftovers(judge: Judge, draw: Draw, limits: DeviceLimits) -> None:
     judge.add(
         CheckResult(_NAME, "passed", "outputs and scratch that hold an earlier call's results change nothing")
     )
+
+
+def _refuse_memory(
+    judge: Judge, draw: Draw, payloads: Sequence[Mapping[str, Bytes]], limits: DeviceLimits
+) -> None:
+    """Run both calls over one load of the module, each in buffers of its own: what fails there remembers by a variable."""
+    assert judge.session is not None
+    options = ExecutionOptions(timeout_seconds=judge.timeout, seed=new_seed() & 0x7FFFFFFF)
+    results = judge.session.sequence(
+        draw.plan, payloads, repeats=[1] * len(payloads), seed=new_seed(), options=options
+    )
+    draw.fill(results[-1])
+    try:
+        judge.inspect_draw(draw, limits)
+    except Verdict as verdict:
+        what = (
+            "A result depends on the call before. After a call on nearly the same inputs, over one load of the module: "
+            f"{verdict.finding.summary} Let no variable outlive the call that it was written in."
+        )
+        raise Verdict(Finding(verdict.finding.outcome, what, verdict.finding.evidence), STATE) from None
 
 
 def _partly(base: Sequence[HostInput], other: Sequence[HostInput], seed: int) -> list[HostInput]:

@@ -59,11 +59,6 @@ def note_suspicions(judge: Judge) -> None:
         judge.done(BARRIERS, "no accesses to shared memory are seen that no barrier separates")
 
 
-def default_tools(judge: Judge) -> tuple[str, ...]:
-    """Return the tools that a full verification runs unasked: racecheck where a barrier seems to be missing."""
-    return ("racecheck",) if suspicions_of(judge.source) else ()
-
-
 def explained_race(judge: Judge, draw: Draw, finding: Finding, limits: DeviceLimits) -> Finding:
     """Return a failure of a draw as the race that racecheck finds behind it, where it finds one."""
     suspicions = suspicions_of(judge.source) if finding.outcome in _FACES else ()

@@ -25,7 +25,7 @@ from llmkernel.problem.workloads import Workload, new_seed
 if TYPE_CHECKING:
     from llmkernel.evaluation.judge import Judge
 
-_NAME = "no state between calls"
+STATE = "no state between calls"
 _VARIANTS = 3
 _CHANGED = 0.1
 # More than the launches of a verification, and than the warm-up and first samples of a timing.
@@ -85,13 +85,13 @@ def check_state(judge: Judge, workloads: Sequence[Workload], limits: DeviceLimit
         At the first draw whose result does not stay right.
     """
     if not keeps_state(judge.source):
-        judge.add(CheckResult(_NAME, "not_applicable", "no variable outlives a launch"))
+        judge.add(CheckResult(STATE, "not_applicable", "no variable outlives a launch"))
         return
     normal = [w for w in workloads if w.family == "normal" and w.layout == "contiguous" and not w.is_long]
     chosen = next((w for w in normal if not w.is_users_own), normal[0] if normal else None)
     draws = [] if chosen is None else _draws(judge, chosen, limits)
     if not draws:
-        judge.add(CheckResult(_NAME, "not_applicable", "no draw of ordinary values can be repeated"))
+        judge.add(CheckResult(STATE, "not_applicable", "no draw of ordinary values can be repeated"))
         return
     session = judge.session
     assert session is not None
@@ -104,7 +104,7 @@ def check_state(judge: Judge, workloads: Sequence[Workload], limits: DeviceLimit
         draw.fill(result)
         judge.inspect_draw(draw, limits)
     text = f"{sum(repeats)} runs of {len(draws)} draws over one load of the module stay right"
-    judge.add(CheckResult(_NAME, "passed", text))
+    judge.add(CheckResult(STATE, "passed", text))
     judge.dropped.append(f"More than {max(repeats)} calls in a row, although a variable outlives a launch.")
 
 

@@ -6,13 +6,14 @@ address on a GPU names neither array nor line, nor does a store that the `cpu` d
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llmkernel.candidate.missing_barriers import Suspicion, missing_barriers
 from llmkernel.devices.base import Bytes, Fault
 from llmkernel.devices.plan import LaunchPlan
-from llmkernel.errors import UsageError
+from llmkernel.errors import LLMKernelError, UsageError
 from llmkernel.evaluation.draw import Finding
 from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.worker.client import POOL, WorkerLostError
@@ -90,13 +91,24 @@ def run_tool(
         What is wrong with the candidate.
     """
     if device == "cpu":
-        return _run_checked(tool, source, plan, payloads)
+        return check_emulated((tool,), source, plan, payloads)[0]
+    return sanitize(tool, source, plan, payloads)
+
+
+def sanitize(
+    tool: str,
+    source: str,
+    plan: LaunchPlan,
+    payloads: Mapping[str, Bytes],
+    stop: threading.Event | None = None,
+) -> tuple[CheckResult, Finding | None]:
+    """Run one tool of compute-sanitizer over one draw; it ends early once `stop` is set."""
     name = f"compute-sanitizer {tool}"
     if sum(p.nbytes for p in payloads.values()) > LARGEST_BYTES:
         return CheckResult(name, "not_run", "the smallest draw is too large for an instrumented run"), None
     from llmkernel.devices.cuda.sanitizer import run_sanitizer
 
-    run = run_sanitizer(tool, source, plan, payloads)
+    run = run_sanitizer(tool, source, plan, payloads, stop=stop)
     if run.problem:
         return CheckResult(name, "not_run", run.problem), None
     if not run.findings:
@@ -118,16 +130,27 @@ def evidence_of(finding: SanitizerFinding) -> dict[str, Any]:
     return known if finding.line else {k: v for k, v in known.items() if k != "line"}
 
 
-def _run_checked(
-    tool: str, source: str, plan: LaunchPlan, payloads: Mapping[str, Bytes]
-) -> tuple[CheckResult, Finding | None]:
-    name = f"checked mode {tool}"
+def check_emulated(
+    tools: Sequence[str], source: str, plan: LaunchPlan, payloads: Mapping[str, Bytes]
+) -> list[tuple[CheckResult, Finding | None]]:
+    """Run one draw in checked mode, which answers for all tools at once."""
     asked = {"op": "check", "source": source, "plan": plan.to_dict(), "inputs": list(payloads)}
     try:
         # Compiled and run where every candidate is: in the worker.
         run, _ = POOL.get("cpu").request(asked, list(payloads.values()), timeout=_CHECKED_SECONDS)
-    except WorkerLostError as lost:
-        return CheckResult(name, "not_run", f"the worker was lost: {lost.fault.message}"), None
+    except (WorkerLostError, LLMKernelError) as error:
+        lost = isinstance(error, WorkerLostError)
+        why = f"the worker was lost: {error}" if lost else getattr(error, "what", str(error))
+        return [(CheckResult(_checked_name(tool), "not_run", why), None) for tool in tools]
+    return [_checked_result(tool, run) for tool in tools]
+
+
+def _checked_name(tool: str) -> str:
+    return f"checked mode {tool}"
+
+
+def _checked_result(tool: str, run: Mapping[str, Any]) -> tuple[CheckResult, Finding | None]:
+    name = _checked_name(tool)
     found = [f for f in run["findings"] if f["tool"] == tool]
     if found:
         first = found[0]

@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -118,6 +119,7 @@ def run_sanitizer(
     payloads: Mapping[str, Bytes],
     *,
     timeout: float = TIMEOUT_SECONDS,
+    stop: threading.Event | None = None,
 ) -> SanitizerRun:
     """Run `plan` once under a tool, in a process of its own.
 
@@ -127,6 +129,8 @@ def run_sanitizer(
         One of `TOOLS`.
     payloads : mapping
         Bytes of every input and inout buffer.
+    stop : threading.Event, optional
+        Ends it early once it is set.
     """
     program = find_sanitizer()
     if program is None:
@@ -140,7 +144,7 @@ def run_sanitizer(
         # Allocations lie side by side: without a gap the first element beyond one is the first of the next.
         command += ["--padding", "512"] if tool == "memcheck" else []
         command += [sys.executable, "-m", "llmkernel.devices.cuda.sanitizer_run", name]
-        log, problem = run_command(command, timeout)
+        log, problem = run_command(command, timeout, stop=stop)
     findings = parse_log(log, plan)
     if not findings and not problem and "ERROR SUMMARY" not in log and "RACECHECK SUMMARY" not in log:
         problem = (log.strip().splitlines() or ["it printed nothing"])[-1][:200]

@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from llmkernel.devices.plan import LaunchPlan, plan_from_dict
 from llmkernel.sandbox.environment import needed_only, with_package
 
 MAX_LOG_BYTES = 1 << 20
+_POLL_SECONDS = 0.25
 
 
 def write_job(folder: Path, source: str, plan: LaunchPlan, payloads: Mapping[str, Bytes]) -> None:
@@ -32,7 +35,10 @@ def read_job(folder: Path) -> tuple[str, LaunchPlan]:
 
 
 def run_command(
-    command: Sequence[str], timeout: float, environment: Mapping[str, str] | None = None
+    command: Sequence[str],
+    timeout: float,
+    environment: Mapping[str, str] | None = None,
+    stop: threading.Event | None = None,
 ) -> tuple[str, str]:
     """Run a tool to its end, and end it with everything that it started when its time is over.
 
@@ -43,6 +49,8 @@ def run_command(
         Seconds.
     environment : mapping, optional
         Variables on top of what a process that runs untrusted code is given.
+    stop : threading.Event, optional
+        Ends it early once it is set.
 
     Returns
     -------
@@ -61,11 +69,18 @@ def run_command(
         env=variables,
         start_new_session=True,
     )
+    limit = time.monotonic() + timeout
     try:
-        out, _ = process.communicate(timeout=timeout)
-        return out[:MAX_LOG_BYTES].decode(errors="replace"), ""
-    except subprocess.TimeoutExpired:
-        return "", f"it was still running after {timeout:g} s"
+        while True:
+            try:
+                out, _ = process.communicate(timeout=_POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                if stop is not None and stop.is_set():
+                    return "", "it was stopped"
+                if time.monotonic() >= limit:
+                    return "", f"it was still running after {timeout:g} s"
+            else:
+                return out[:MAX_LOG_BYTES].decode(errors="replace"), ""
     finally:
         if process.poll() is None:
             with contextlib.suppress(OSError):

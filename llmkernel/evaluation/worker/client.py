@@ -413,6 +413,13 @@ class WorkerPool:
                     del workers[worker.device]
             self._lent = [w for w in self._lent if w is not worker]
 
+    def discard_current(self, device: str) -> None:
+        """Close the worker that `get` returned last, if there is one."""
+        with self._lock:
+            worker = self._current.get(device)
+        if worker is not None:
+            self.discard(worker)
+
     def forget(self) -> None:
         """Let go of all workers without ending them: a fork of the notebook's process must not share them."""
         self._lock = threading.Lock()
