@@ -1,7 +1,7 @@
 """`python -m tests.fuzz.growth`: how the work of each parser grows with its input, up to a megabyte.
 
 Work is processor time; what is reported is the exponent between the largest sizes: 1 is linear, 2 is quadratic. The suite
-has only what was quadratic once (tests/fuzz/test_parsers.py) and what nearly matches a rule for secrets: this is for looking.
+has only what was quadratic once (tests/fuzz/test_parsers.py) and what nearly matches a secret: this is for looking.
 """
 
 from __future__ import annotations
