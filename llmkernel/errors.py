@@ -29,6 +29,9 @@ from __future__ import annotations
 
 from typing import Any
 
+# Columns of a notebook's output on a small screen.
+_WIDTH = 96
+
 
 class LLMKernelError(Exception):
     """Base of every error of this package.
@@ -70,11 +73,36 @@ class LLMKernelError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """Show one readable message in IPython in place of a stack of library frames."""
-        return [f"{type(self).__name__}: {self}"]
+        return [_fitted(f"{type(self).__name__}: {self}")]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle through the state: subclasses take extra keyword arguments."""
         return (_rebuild, (type(self), self.what, self.__dict__.copy()))
+
+
+def _fitted(message: str) -> str:
+    """Return a message whose lines end between words: notebooks break a long line of an error anywhere."""
+    import shutil
+    import sys
+    import textwrap
+
+    width = _WIDTH
+    if sys.stdout is not None and sys.stdout.isatty():
+        width = min(width, max(shutil.get_terminal_size().columns, 40))
+    lines = []
+    for line in message.split("\n"):
+        words = line.lstrip()
+        indent = line[: len(line) - len(words)]
+        fitted = textwrap.wrap(
+            words,
+            width,
+            initial_indent=indent,
+            subsequent_indent=f"{indent}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        lines += fitted if len(line) > width else [line]
+    return "\n".join(lines)
 
 
 def _rebuild(cls: type[LLMKernelError], what: str, state: dict[str, Any]) -> LLMKernelError:

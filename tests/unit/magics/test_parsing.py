@@ -204,3 +204,16 @@ def test_any_shapes_text_is_read_or_refused(text):
 )
 def test_what_people_write_for_a_reference(line, advice):
     assert advice in str(refusal(line))
+
+
+def test_a_message_in_a_notebook_ends_its_lines_between_words():
+    path = "/home/somebody/with/a/long/name/" + "folder/" * 14
+    words = [f"word{i}" for i in range(60)]
+    error = UsageError("Short.", received=f"x = 1\n    {path} 3", next_step=" ".join(words))
+    (shown,) = error._render_traceback_()
+    lines = shown.split("\n")
+
+    assert lines[:3] == ["UsageError: Short.", "  received: x = 1", f"    {path}"]
+    assert all(len(line) <= 96 for line in lines if path not in line)
+    assert shown.split() == f"UsageError: {error}".split()
+    assert {line[:4] for line in lines[5:]} == {"    "}
