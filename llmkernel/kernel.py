@@ -41,6 +41,18 @@ class LLMCudaKernel(IPythonKernel):  # type: ignore[misc]
         super().__init__(**kwargs)
         self.shell.extension_manager.load_extension("llmkernel")
 
+    def do_inspect(
+        self, code: str, cursor_pos: int, detail_level: int = 0, omit_sections: Any = ()
+    ) -> dict[str, Any]:
+        """Explain what stands at the cursor; on the line of a magic, where that means nothing, the magic."""
+        from llmkernel.magics.inspection import magic_at
+
+        found: dict[str, Any] = super().do_inspect(code, cursor_pos, detail_level, omit_sections)
+        magic = "" if found.get("found") else magic_at(code, cursor_pos)
+        if magic:
+            found = super().do_inspect(magic, len(magic), detail_level, omit_sections)
+        return found
+
     @property
     def banner(self) -> str:
         """What ``jupyter console`` shows first."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable
 from typing import Any
 
 from llmkernel.magics.namespace import is_kernel
+
+_MAGIC = re.compile(r"\s*(?P<name>%{1,2}[A-Za-z_]\w*)")
 
 Sections = list[tuple[str, str]]
 Hook = Callable[[Any], Sections | None]
@@ -24,6 +27,13 @@ def register_inspection(ipython: Any) -> None:
     }
     inspector.mime_hooks = {**before, **ours}
     setattr(ipython, _ATTRIBUTE, (ours, before))
+
+
+def magic_at(code: str, cursor: int) -> str:
+    """Return the magic on whose line the cursor stands, behind its name; empty where there is none."""
+    line = code[code.rfind("\n", 0, cursor) + 1 : cursor]
+    found = _MAGIC.match(line)
+    return found["name"] if found else ""
 
 
 def unregister_inspection(ipython: Any) -> None:

@@ -90,6 +90,24 @@ def test_magics_explain_themselves(session):
         assert "arguments:" in text or "options:" in text
 
 
+@pytest.mark.parametrize(
+    "line", ["%%cuda_from double --device", "%%cuda_from double --provider ", "%ask --fix"]
+)
+def test_an_option_is_explained_by_its_magic_in_our_kernel(session, line):
+    if session.value("type(get_ipython().kernel).__name__") != "LLMCudaKernel":
+        pytest.skip("ipykernel's own kernel looks for a variable of that name")
+    text = inspected(session, line, 0)
+
+    assert line.split()[0] in text
+    assert line.split()[-1] in text
+
+
+def test_nothing_is_explained_below_the_line_of_a_magic(session):
+    code = "%%cuda_from double\nnothing_of_that_name"
+
+    assert not session.client.inspect(code, reply=True, timeout=60)["content"]["found"]
+
+
 def test_values_are_completed(session):
     assert {"%%cuda", "%%cuda_from"} <= set(session.complete("%%cu"))
     assert session.complete("%%cuda_from double --prov") == ["--provider"]
