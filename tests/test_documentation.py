@@ -67,6 +67,19 @@ def test_every_picture_is_shown_somewhere():
     assert {name for name in pictures if f"images/{name.replace('-dark.png', '.png')}" not in shown} == set()
 
 
+def test_no_example_has_a_comment_behind_a_magic():
+    """IPython passes it on as part of the magic's words: it would not work as it is copied."""
+    wrong = [
+        f"{page.name}: {line}"
+        for page in DOCS.rglob("*.md")
+        for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+        for line in block.split("\n")
+        if re.match(r"%{1,2}[a-z_]+\b.*\s#\s", line)
+    ]
+
+    assert wrong == []
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_of_the_tutorial_is_small_and_says_where_its_answers_come_from(path):
     notebook = json.loads(path.read_text(encoding="utf-8"))

@@ -67,7 +67,7 @@ def parse_line(magic: Callable[..., Any], line: str, *, prefix: str = "%%") -> a
             f"{name} does not know what to do with {shown(extra[0])!r}.",
             rule="The line holds a name and options; everything else stands below it.",
             received=shown(line),
-            next_step=f"{_about_extra(parser, line)} {_help(name)}",
+            next_step=f"{_about_extra(parser, line, extra[0])} {_help(name)}",
         )
     return arguments
 
@@ -157,7 +157,9 @@ def _check_reference(parser: argparse.ArgumentParser, name: str, line: str) -> N
         )
 
 
-def _about_extra(parser: argparse.ArgumentParser, line: str) -> str:
+def _about_extra(parser: argparse.ArgumentParser, line: str, word: str) -> str:
+    if word.startswith("#"):
+        return "A magic's line takes no comment: write it below, or leave it out."
     if "--inputs" not in options_of(parser):
         return "Quote a value that holds blanks."
     if "--inputs" in line:

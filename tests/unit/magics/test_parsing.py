@@ -199,6 +199,7 @@ def test_any_shapes_text_is_read_or_refused(text):
         ("softmax --inputs x, y", 'Quote the whole list: --inputs "x, y"'),
         ("", "There is no name of a reference"),
         ("softmax --device cpuu", "Did you mean cpu?"),
+        ("softmax  # one row a block", "takes no comment"),
         ("softmax --replay nevr", "Did you mean never?"),
     ],
 )
