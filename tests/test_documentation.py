@@ -72,7 +72,9 @@ def test_no_example_has_a_comment_behind_a_magic():
     wrong = [
         f"{page.name}: {line}"
         for page in DOCS.rglob("*.md")
-        for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+        for block in re.findall(
+            r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
         for line in block.split("\n")
         if re.match(r"%{1,2}[a-z_]+\b.*\s#\s", line)
     ]
