@@ -136,7 +136,8 @@ class KernelsMagics(Magics):  # type: ignore[misc]
             print(f"{name}@0 is the version in place.")  # noqa: T201 - the cell's output
             return
         stored = store.rollback(name, found.version)
-        print(f"{found.version} is in place again: {stored.folder}")  # noqa: T201
+        made = found.record.created[:16].replace("T", " ")
+        print(f"{name}@{wanted}, made {made} UTC, is in place again: {stored.folder}")  # noqa: T201
         from llmkernel.magics.kernel_rollback import take_back
 
         told = take_back(self.shell, store, stored)
