@@ -126,7 +126,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _file(arguments: argparse.Namespace) -> Path:
     # `--json kernel.cu`: what follows is the file, since only a gallery writes its JSON to one.
     words = [w for w in (arguments.file, arguments.json) if w and w != "-"]
-    if len(words) != 1 or not arguments.reference:
+    if len(words) == 1 and not arguments.reference:
+        _read(Path(words[0]))  # a wrong path is told first
+        raise UsageError(
+            f"There is nothing to compare {words[0]} with.",
+            rule="--reference MODULE:NAME, or PATH.py:NAME, is the callable that defines the right answer",
+            next_step=f"For example: llmkernel verify {words[0]} --reference references.py:softmax",
+        )
+    if len(words) != 1:
         raise UsageError(
             "There is nothing to verify." if not words else "It is not clear what to verify.",
             rule="name one FILE and its --reference MODULE:NAME, or --gallery",

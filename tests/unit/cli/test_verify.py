@@ -172,3 +172,17 @@ def test_mistakes_are_one_readable_error(folder, capsys, arguments, message):
     assert main(["verify", *arguments, "--reference", "my_references:scaled"]) == 1
 
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["kernel.cu"], "nothing to compare kernel.cu with"),
+        (["missing.cu"], "cannot be read"),
+        ([], "There is nothing to verify"),
+    ],
+)
+def test_what_is_missing_is_said_by_name(folder, capsys, words, message):
+    assert main(["verify", *words]) == 1
+
+    assert message in capsys.readouterr().err
