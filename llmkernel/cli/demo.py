@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     for paths in made:
         for path in paths:
             print(f"  {path}")
+    print(f"\nNext: open {made[0][1]} in a browser. It shows what a notebook's cells show.")
     return 0
 
 
@@ -72,7 +73,7 @@ def _kernel(device: str, provider: str | None, records: Path) -> Any:
         elif isinstance(event, StageStarted):
             print(f"  {event.stage}{f': {event.detail}' if event.detail else ''}")
         elif isinstance(event, AttemptFinished) and event.attempt.report is not None:
-            print(f"  {event.attempt.report.outcome}: {event.attempt.report.headline}")
+            print(f"  {event.attempt.report.outcome}")
 
     rows, columns = (4096, 4096) if device == "cuda" else (512, 1000)
     x = np.random.default_rng(0).standard_normal((rows, columns), dtype=np.float32)

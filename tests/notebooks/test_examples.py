@@ -34,8 +34,11 @@ def demo(tmp_path_factory):
 
 
 def test_the_demonstration_ends_with_a_verified_kernel(demo):
-    _, done = demo
+    folder, done = demo
     assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("in a browser. It shows what a notebook's cells show.\n")
+    assert f"Next: open {folder / 'quickstart.html'}" in done.stdout
+    assert not re.search(r"^\s+(s|ms|eps)$", done.stdout, re.MULTILINE)
     for seen in ("passed", "every element written", "trivial controls", "What was not checked", "mulation"):
         assert seen in done.stdout
 
