@@ -83,6 +83,15 @@ class Aside:
         self._begun.append(Compilation(session, source, kernels, arch))
         return self._begun[-1]
 
+    def begin_here(
+        self, session: Session, source: str, kernels: Sequence[str], arch: str | None
+    ) -> Compilation | None:
+        """Begin to compile in the worker of `session` itself; None where the device's compiler has no time to spare."""
+        if self.device not in DEVICES:
+            return None
+        self._begun.append(Compilation(session, source, kernels, arch))
+        return self._begun[-1]
+
     def swap(self, session: Session, compilation: Compilation) -> Session:
         """Return the session of a compilation that is over, and take the worker of `session` for what comes next."""
         self.worker = session.worker

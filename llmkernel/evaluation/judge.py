@@ -73,6 +73,7 @@ class Judge(Trial):
         self._controls = TrivialControls()
         self.aside = Aside(device, timeout)
         self._whole: Compilation | None = None
+        self._prepared: tuple[Workload | None, Draw | None] = (None, None)
         self.on_close: list[Callable[[], None]] = [self.aside.end]
 
     # ---- stages ---------------------------------------------------------------------------------------------
@@ -110,11 +111,31 @@ class Judge(Trial):
         names = list(kernels) or list(self.candidate.name_expressions(_types(self.candidate, self.problem)))
         if wanted and len(wanted) < len(names):
             self._whole = self.aside.begin(self.source, names, self.arch)
-        self.compile_kernels(names if self._whole is None else list(wanted), limits)
+        self._compile_first(names if self._whole is None else list(wanted), planned[:1], limits)
         POOL.warm(self.device)
         if self._whole is None:
             self._note_compiled()
         return [workload for workload, _ in planned]
+
+    def _compile_first(
+        self, names: list[str], planned: Sequence[tuple[Workload, LaunchPlan]], limits: DeviceLimits
+    ) -> None:
+        """Compile, and meanwhile ask the reference about the first workload."""
+        assert self.session is not None
+        begun = self.aside.begin_here(self.session, self.source, names, self.arch)
+        if begun is None:
+            self.compile_kernels(names, limits)
+            return
+        error: Exception | None = None
+        try:
+            for workload, _ in planned:
+                self._prepared = workload, self.prepare_draw(workload, limits)
+        except (Verdict, LLMKernelError) as failed:
+            error = failed
+        # What the compiler says comes first.
+        self.compile_kernels(names, limits, ask=begun.wait)
+        if error is not None:
+            raise error
 
     def use_whole_module(self, limits: DeviceLimits) -> None:
         """Go on with the module of every kernel, once it is there; raises `Verdict` where the compiler refuses one."""
@@ -134,7 +155,10 @@ class Judge(Trial):
         """Run each workload and check it; raises `Verdict` at the first that fails."""
         has_leftovers = False
         for number, workload in enumerate(workloads):
-            draw = self.prepare_draw(workload, limits)
+            known, draw = self._prepared
+            self._prepared = None, None
+            if known is not workload:
+                draw = self.prepare_draw(workload, limits)
             if draw is None:
                 continue
             repeats = QUICK_REPEATS
@@ -269,13 +293,14 @@ class Judge(Trial):
             # Sizes that the example ties and a size of 0 or 1 separates: the reference broadcasts, another problem.
             self.dropped.append(f"{workload.label()}: the reference broadcasts there")
             return None
-        missing = [k for k in prepared.plan.kernels() if k not in self.compiled["names"]]
-        if missing:
-            self.compile_kernels([*self.compiled["names"], *missing], limits)
         return draw
 
     def _run(self, draw: Draw, *, repeats: int) -> None:
         assert self.session is not None
+        assert self.limits is not None
+        missing = [k for k in draw.plan.kernels() if k not in self.compiled["names"]]
+        if missing:
+            self.compile_kernels([*self.compiled["names"], *missing], self.limits)
         seed = new_seed()
         options = ExecutionOptions(timeout_seconds=self.timeout, seed=seed & 0x7FFFFFFF)
         try:

@@ -64,6 +64,7 @@ class Trial:
         self.warnings: list[str] = []
         self.candidate: Candidate | None = None
         self.session: Session | None = None
+        self.limits: DeviceLimits | None = None
 
     def parse(self) -> Candidate:
         """Apply the static rules and read header and parameter lists."""
@@ -87,7 +88,8 @@ class Trial:
     def open(self) -> DeviceLimits:
         """Take a worker."""
         self.session = Session(self.device, self.timeout)
-        return self.session.limits()
+        self.limits = self.session.limits()
+        return self.limits
 
     def compile_kernels(
         self, kernels: list[str], limits: DeviceLimits, ask: Callable[[], Compiled] | None = None

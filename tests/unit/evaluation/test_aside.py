@@ -83,3 +83,24 @@ def test_a_lent_worker_that_is_one_too_many_is_ended():
     POOL.take_back(second)
     assert first.is_alive
     assert not second.is_alive
+
+
+@pytest.mark.usefixtures("_on_cpu")
+def test_a_candidate_that_does_not_compile_is_told_so_although_its_reference_fails_too():
+    def reference(x):
+        if x.dtype == np.float64:
+            raise ValueError("no doubles")
+        return 2 * x
+
+    x = np.ones(64, np.float32)
+    good = evaluate(TWICE, reference, [x], device="cpu")
+    assert good.outcome == "passed", good.headline
+    report = evaluate(TWICE.replace("float, 1", "float, 8"), reference, [x], device="cpu")
+    assert report.outcome == "not_compiled"
+
+
+@pytest.mark.usefixtures("_on_cpu")
+def test_a_wrong_shape_is_found_while_the_compiler_still_runs():
+    report = judged(TWICE.replace("y: float32[N]\n", "y: float32[N + 1]\n"))
+    assert report.outcome == "wrong_shape", report.headline
+    assert POOL.get("cpu").is_alive

@@ -182,3 +182,15 @@ def test_some_sizes_are_drawn_anew_for_every_verification():
     assert len(set().union(*drawn)) > 2
     assert all(2 <= n <= 1 << 15 for sizes in drawn for s in sizes for n in s)
     assert secret_sizes(problem_of(lambda x: x * 2, np.ones(()))) == []
+
+
+def test_an_array_that_several_threads_fill_is_normal_and_the_same_again():
+    def drawn():
+        return float_array(FAMILIES["normal"], np.random.default_rng(7), (1100, 1000), "float64")
+
+    first = drawn()
+    assert first.shape == (1100, 1000)
+    assert np.array_equal(first, drawn())
+    assert abs(first.mean()) < 0.01
+    assert abs(first.std() - 1.0) < 0.01
+    assert not np.array_equal(first[:137], first[138:275])
