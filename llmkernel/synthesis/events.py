@@ -47,7 +47,7 @@ class PromptBuilt:
         Whom it is sent to, in words.
     tokens : int
     messages : tuple of (str, str)
-        Role and text of every part, exactly as it is sent; the system prompt first.
+        Role and text of every part, exactly as it is sent; the system prompt first. Empty where nothing is sent.
     """
 
     attempt: int

@@ -188,7 +188,8 @@ class Loop:
         tokens = self.provider.count_tokens(request)
         parts = (("system", request.system), *((m.role, m.text) for m in request.messages))
         asked = self.provider.describe(request)
-        self.emit(PromptBuilt(number, self.options.attempts, asked, tokens, parts))
+        sent = () if self.provider.is_offline else parts
+        self.emit(PromptBuilt(number, self.options.attempts, asked, tokens, sent))
         started = time.perf_counter()
         reply = self._reply(request)
         seconds = {"provider": time.perf_counter() - started}

@@ -49,6 +49,13 @@ def test_a_listener_is_told_exactly_what_is_sent():
     ]
 
 
+def test_a_listener_is_not_told_of_something_sent_where_nothing_is(monkeypatch):
+    monkeypatch.setattr(ScriptedProvider, "is_offline", True)
+    _, _, events = run([reply(AXPY)])
+
+    assert [e.messages for e in events if isinstance(e, PromptBuilt)] == [()]
+
+
 def test_failures_are_fed_back_and_every_attempt_is_kept():
     result, provider, events = run([reply(WRONG), reply(AXPY.replace(";", "", 1)), reply(AXPY)])
     assert [a.report.outcome for a in result.attempts] == ["wrong_value", "not_compiled", "passed"]
