@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llmkernel.devices.base import Bytes
-from llmkernel.devices.cuda.tool_process import run_command, write_job
+from llmkernel.devices.cuda.tool_process import own_environment, run_command, write_job
 from llmkernel.devices.plan import LaunchPlan
 
 TIMEOUT_SECONDS = 60.0
@@ -137,7 +137,7 @@ def run_ncu(
         command += ["--launch-count", str(MAX_LAUNCHES), "--metrics", ",".join(METRICS)]
         command += [sys.executable, "-m", "llmkernel.devices.cuda.profile_run", name]
         # ncu's lock file: the system's folder may hold one of another user.
-        log, problem = run_command(command, timeout, {"TMPDIR": name})
+        log, problem = run_command(command, timeout, own_environment(Path(name)))
     kernels = parse_csv(log)
     problem = "" if kernels else problem or explain(log)
     return NcuRun(kernels, time.perf_counter() - started, problem)

@@ -20,7 +20,7 @@ from pathlib import Path
 from llmkernel.devices.base import Bytes
 from llmkernel.devices.cuda.diagnostics import SOURCE_NAME
 from llmkernel.devices.cuda.sanitizer_run import MARK
-from llmkernel.devices.cuda.tool_process import run_command, write_job
+from llmkernel.devices.cuda.tool_process import own_environment, run_command, write_job
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.problem.dtypes import DTYPES
 
@@ -144,7 +144,7 @@ def run_sanitizer(
         # Allocations lie side by side: without a gap the first element beyond one is the first of the next.
         command += ["--padding", "512"] if tool == "memcheck" else []
         command += [sys.executable, "-m", "llmkernel.devices.cuda.sanitizer_run", name]
-        log, problem = run_command(command, timeout, stop=stop)
+        log, problem = run_command(command, timeout, own_environment(Path(name)), stop=stop)
     findings = parse_log(log, plan)
     if not findings and not problem and "ERROR SUMMARY" not in log and "RACECHECK SUMMARY" not in log:
         problem = (log.strip().splitlines() or ["it printed nothing"])[-1][:200]

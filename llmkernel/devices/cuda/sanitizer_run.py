@@ -12,7 +12,7 @@ from pathlib import Path
 from llmkernel.devices.cuda import compiler
 from llmkernel.devices.cuda.device import CudaDevice
 from llmkernel.devices.cuda.launcher import PreparedPlan, buffer_bytes
-from llmkernel.devices.cuda.tool_process import read_job
+from llmkernel.devices.cuda.tool_process import confine, read_job
 
 MARK = "llmkernel-buffer"
 # Small allocations come out of one piece of memory, side by side.
@@ -21,6 +21,7 @@ _SPACER_BYTES = 256 << 10
 
 def main(folder: Path) -> None:
     """Run the job in `folder`: ``job.json`` and one ``NAME.bin`` for each input."""
+    confine(folder)
     source, plan = read_job(folder)
     device = CudaDevice()
     compiled = compiler.compile_cached(source, tuple(plan.kernels()), device.limits().arch)

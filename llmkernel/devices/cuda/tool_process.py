@@ -14,7 +14,9 @@ from pathlib import Path
 
 from llmkernel.devices.base import Bytes
 from llmkernel.devices.plan import LaunchPlan, plan_from_dict
+from llmkernel.sandbox.enter import enter
 from llmkernel.sandbox.environment import needed_only, with_package
+from llmkernel.sandbox.policy import worker_policy
 
 MAX_LOG_BYTES = 1 << 20
 _POLL_SECONDS = 0.25
@@ -32,6 +34,23 @@ def read_job(folder: Path) -> tuple[str, LaunchPlan]:
     """Return the source and the plan that `write_job` wrote."""
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     return job["source"], plan_from_dict(job["plan"])
+
+
+def confine(folder: Path) -> None:
+    """Enter the worker's sandbox, as far as the tool has left that possible: it starts threads of its own, and Landlock
+    cannot be entered then.
+    """
+    enter(worker_policy(folder, starts_programs=False))
+
+
+def own_environment(folder: Path) -> dict[str, str]:
+    """Return variables that keep in `folder` what a tool's process writes: nobody else believes what it compiled."""
+    return {
+        "TMPDIR": str(folder),
+        "LLMKERNEL_CACHE_DIR": str(folder / "cache"),
+        "CUPY_CACHE_DIR": str(folder / "cupy"),
+        "CUDA_CACHE_PATH": str(folder / "nv"),
+    }
 
 
 def run_command(
