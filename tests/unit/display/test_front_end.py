@@ -65,7 +65,7 @@ def test_widgets_are_shown_to_a_front_end_that_says_it_has_them():
     assert CONTROL_TARGET not in shell.kernel.comm_manager.targets
 
 
-@pytest.mark.parametrize("cell", ["", "vscode-notebook-cell:/home/me/first.ipynb#W0sZmlsZQ=="])
+@pytest.mark.parametrize("cell", ["", "vscode-notebook-cell:/notebooks/first.ipynb#W0sZmlsZQ=="])
 def test_only_a_page_of_jupyter_is_asked_for_its_widgets(sent, cell):
     ask_front_end(shell_of(cell=cell))
 

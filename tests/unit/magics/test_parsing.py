@@ -208,7 +208,7 @@ def test_what_people_write_for_a_reference(line, advice):
 
 
 def test_a_message_in_a_notebook_ends_its_lines_between_words():
-    path = "/home/somebody/with/a/long/name/" + "folder/" * 14
+    path = "/data/with/a/long/name/" + "folder/" * 14
     words = [f"word{i}" for i in range(60)]
     error = UsageError("Short.", received=f"x = 1\n    {path} 3", next_step=" ".join(words))
     (shown,) = error._render_traceback_()
