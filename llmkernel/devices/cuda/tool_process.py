@@ -37,8 +37,9 @@ def read_job(folder: Path) -> tuple[str, LaunchPlan]:
 
 
 def confine(folder: Path) -> None:
-    """Enter the worker's sandbox, as far as the tool has left that possible: it starts threads of its own, and Landlock
-    cannot be entered then.
+    """Enter the worker's sandbox, as far as the tool leaves that possible.
+
+    It starts threads of its own before, and Landlock cannot be entered then.
     """
     enter(worker_policy(folder, starts_programs=False))
 
