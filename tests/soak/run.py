@@ -116,7 +116,8 @@ class Soak:
         ):
             seen = watch.settled(count, usual)
             if seen > usual:
-                wrong.append(f"{seen} {what}, {usual} before")
+                detail = f": {watch.open_files()}" if what == "descriptors" else ""
+                wrong.append(f"{seen} {what}, {usual} before{detail}")
                 setattr(self, "files" if what == "descriptors" else "threads", seen)
         wrong += watch.broken_records(self.notebook.records)
         kept = watch.settled_list(lambda: watch.temporary_files(self.notebook.home / "tmp"))

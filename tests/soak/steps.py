@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from llmkernel.errors import LLMKernelError, NotAcceptedError
+from llmkernel.errors import DeviceUnavailableError, LLMKernelError, NotAcceptedError
 from llmkernel.evaluation.evaluate import evaluate
 from llmkernel.evaluation.report import OUTCOMES
 from llmkernel.evaluation.timing import BASELINES
@@ -333,6 +333,12 @@ def _in_a_fork(notebook: Notebook) -> str:
     if child == 0:
         status = 1
         with contextlib.suppress(BaseException):
+            # CUDA that its parent initialised cannot be used there, and the child is told so.
+            if notebook.device == "cuda":
+                with contextlib.suppress(DeviceUnavailableError):
+                    notebook.judge(HONEST)
+                    os._exit(3)
+                os._exit(0)
             status = 0 if notebook.judge(HONEST) == "passed" else 2
             POOL.close()
             BASELINES.close()

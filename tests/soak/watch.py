@@ -11,6 +11,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,12 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def workers() -> list[Worker]:
-    found = [w for p in (POOL, BASELINES) for kept in (p._current, p._spare) for w in kept.values()]
+    found = [
+        w
+        for p in (POOL, BASELINES)
+        for kept in (p._current.values(), p._spare.values(), p._lent)
+        for w in kept
+    ]
     return [w for w in found if w.is_alive]
 
 
@@ -93,6 +99,15 @@ def resident_bytes() -> int:
 def own_files() -> int:
     """Return how many descriptors are open but for those of live workers."""
     return len(list(Path("/proc/self/fd").iterdir())) - PER_WORKER_FILES * len(workers())
+
+
+def open_files() -> dict[str, int]:
+    """Return what the descriptors of this process are of, with how many of each."""
+    names: Counter[str] = Counter()
+    for path in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            names[str(path.readlink()).split(":")[0]] += 1
+    return dict(names)
 
 
 def own_threads() -> int:

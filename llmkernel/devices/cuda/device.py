@@ -107,6 +107,11 @@ class CudaDevice(Device):
         driver = load_driver()
         if driver is None:
             return "No NVIDIA driver was found: install one, or use the cpu device (`--device cpu`)."
+        if driver.is_forked:
+            return (
+                "This process was forked from one that had initialised CUDA, and cannot use it: start it with "
+                '`multiprocessing.get_context("spawn")`.'
+            )
         if driver.device_count() == 0:
             return "The NVIDIA driver shows no GPU: check `nvidia-smi` and CUDA_VISIBLE_DEVICES."
         if importlib.util.find_spec("cupy") is None:

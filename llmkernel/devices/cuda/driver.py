@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any, Self
@@ -154,6 +155,8 @@ class Driver:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
+        # Initialised in one process, CUDA cannot be used in its forks.
+        self._process = os.getpid()
         self.raw: dict[str, Any] = {}
         for name, argtypes in _SIGNATURES.items():
             function = getattr(library, name)
@@ -162,6 +165,11 @@ class Driver:
             self.raw[name] = function
         # Without argument types ctypes converts nothing: for arguments that are ctypes objects already.
         self.launch_kernel: Any = library["cuLaunchKernelEx"]
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process was forked from the one that initialised CUDA, which it therefore cannot use."""
+        return os.getpid() != self._process
 
     def optional(self, name: str) -> Any | None:
         """Return a symbol that older drivers lack, or None."""

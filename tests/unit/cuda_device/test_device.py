@@ -259,3 +259,11 @@ def test_warming_up_makes_the_context(driver):
     device.warm_up()
     assert driver.fake.fake_contexts() == before + 1
     device.close()
+
+
+def test_a_fork_of_a_process_that_uses_cuda_is_told_to_spawn(driver, monkeypatch):
+    assert not driver.is_forked
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert "spawn" in CudaDevice.unavailable_reason()
+    with pytest.raises(DeviceUnavailableError, match="forked"):
+        CudaDevice()
