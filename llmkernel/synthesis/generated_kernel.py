@@ -19,12 +19,14 @@ from llmkernel.problem.problem import Problem
 from llmkernel.problem.reference import call_signature
 from llmkernel.synthesis.devices import device_here
 from llmkernel.synthesis.plain_arrays import plain_only
+from llmkernel.synthesis.same_sizes import same_sizes_only
+from llmkernel.synthesis.unchanging import Unchanging
 
 if TYPE_CHECKING:
     from llmkernel.records.record import Record
 
 
-class GeneratedKernel:
+class GeneratedKernel(Unchanging):
     """A kernel that was verified, called as its reference is.
 
     Takes and returns what the reference takes and returns: NumPy arrays, CuPy arrays or torch tensors. It launches on the
@@ -72,7 +74,9 @@ class GeneratedKernel:
             if hasattr(made._caller, "on_fast"):
 
                 def on_fast(bind: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-                    own.__call__ = bind(functools.partial(plain, made))  # type: ignore[method-assign]
+                    fast = bind(functools.partial(plain, made))
+                    fast.__doc__ = plain.__doc__
+                    own.__call__ = fast  # type: ignore[method-assign]
 
                 made._caller.on_fast = on_fast
         return made
@@ -84,8 +88,13 @@ class GeneratedKernel:
         self._candidate = candidate
         self._domain = domain_of(problem, device)
         self._device = device_here(device)
-        self._caller = plain_only(self._device.caller(candidate, self._domain), self._domain.arguments)
         reference = problem.reference
+        self._caller = same_sizes_only(
+            plain_only(self._device.caller(candidate, self._domain), self._domain.arguments),
+            problem.signature,
+            candidate.header.signature,
+            reference.parameters,
+        )
         # The common case is called without binding: every microsecond here is paid on every call.
         self._is_plain = not reference.is_module and not reference.fixed
         self._count = len(reference.parameters)
@@ -125,14 +134,6 @@ class GeneratedKernel:
         """Return what a call with these arguments would launch, without launching it."""
         inputs = self._problem.reference.inputs_of_call(args, kwargs)
         return self._candidate.plan([_argument(v) for v in inputs], self._device.limits())
-
-    def __copy__(self) -> GeneratedKernel:
-        """Return the kernel itself: it does not change."""
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> GeneratedKernel:
-        """Return the kernel itself: it does not change."""
-        return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Refuse to be pickled: what another process runs is verified there first."""

@@ -27,12 +27,13 @@ from llmkernel.problem.dtypes import DTYPES, dtype_name
 from llmkernel.problem.signature import ArraySpec, Signature
 from llmkernel.problem.workloads import new_seed
 from llmkernel.records.record import Record
+from llmkernel.synthesis.unchanging import Unchanging
 
 if TYPE_CHECKING:
     from llmkernel.problem.arrays import HostArray
 
 
-class UnverifiedKernel:
+class UnverifiedKernel(Unchanging):
     """A kernel without a reference: nothing says that its results are right.
 
     Its launch header says what it takes and what is allocated for its results. Code that was not verified never runs
@@ -115,14 +116,6 @@ class UnverifiedKernel:
     def signature(self) -> str:
         """The launch header's signature."""
         return str(self._candidate.signature)
-
-    def __copy__(self) -> UnverifiedKernel:
-        """Return the kernel itself: it does not change."""
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> UnverifiedKernel:
-        """Return the kernel itself: it does not change."""
-        return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Refuse to be pickled, as a verified kernel does."""

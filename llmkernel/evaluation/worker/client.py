@@ -28,6 +28,7 @@ from llmkernel.sandbox.environment import needed_only, with_package, without_sec
 START_SECONDS = 120.0
 # Someone may kill a worker while it starts; someone who always does has a reason.
 _STARTS = 3
+_SHORTAGES = ("MemoryError", "Cannot allocate memory", "Too many open files", "No space left on device")
 # Which parts of the sandbox each device's workers are started without. The first that is ready settles it: no candidate
 # has run by then, so none can have a later worker started with less.
 _SETTLED: dict[str, tuple[str, ...]] = {}
@@ -145,7 +146,9 @@ class Worker:
         self.close()
         left = [part for part in PARTS if part not in self._without]
         is_interference = isinstance(error, WorkerLostError) and error.is_interference
-        if is_interference or self._is_baseline or not left or self.device in _SETTLED:
+        # Neither what was never started nor what ran out of memory or descriptors failed for the sandbox.
+        is_shortage = not self._process.pid or any(w in str(error) for w in _SHORTAGES)
+        if is_interference or is_shortage or self._is_baseline or not left or self.device in _SETTLED:
             raise error
         self._reason = self._reason or str(error).strip().splitlines()[0][:200]
         self._without = (*self._without, left[0])

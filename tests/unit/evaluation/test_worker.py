@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from llmkernel.errors import LLMKernelError
+from llmkernel.evaluation.worker import client
 from llmkernel.evaluation.worker.client import Worker, WorkerLostError, WorkerPool, worker_environment
 
 
@@ -185,3 +187,14 @@ def test_a_worker_that_talks_without_end_is_no_matter(pool):
         stream.write(b"noise " * 500_000)
     worker.request({"op": "time_close"}, timeout=60)
     assert len(worker._process.last_words()) <= 300
+
+
+def test_a_worker_that_cannot_be_started_is_not_tried_with_less_of_its_sandbox(monkeypatch):
+    monkeypatch.setattr(client, "_SETTLED", {})
+    monkeypatch.setattr("sys.executable", "/nonexistent/python")
+    started = []
+    monkeypatch.setattr(Worker, "start", lambda self: (started.append(self), self._process.start(), self)[2])
+    worker = Worker("cpu").start()
+    with pytest.raises(LLMKernelError, match="did not start"):
+        worker.hello()
+    assert len(started) == 1
