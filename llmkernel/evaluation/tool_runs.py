@@ -60,11 +60,11 @@ class ToolRuns:
         """Run draws in checked mode once `finish` is called: emulated, they would take the processors from the others."""
         self._later.append(lambda: self._checked(draws, tools, budget))
 
-    def check_or_memcheck(self, draws: Sequence[Draw], smallest: Draw) -> None:
+    def check_or_memcheck(self, draws: Sequence[Draw], smallest: Draw, tools: Sequence[str] = TOOLS) -> None:
         """Run draws in checked mode beside the GPU's, and memcheck over the smallest one where that says nothing."""
 
         def run() -> Results:
-            results = self._checked(draws, TOOLS, _BUDGET_SECONDS)
+            results = self._checked(draws, tools, _BUDGET_SECONDS)
             if any(result.status in ("passed", "failed") for result, _ in results) or self._stop.is_set():
                 return results
             return results + self._sanitized("memcheck", smallest)
@@ -139,14 +139,21 @@ def begin_tools(
         if tools and (draws := drawn("cpu")):
             runs.check(draws, tools, budget=None if asked else _BUDGET_SECONDS)
         return runs
+    from llmkernel.devices.cuda.sanitizer import find_sanitizer
+
     is_suspected = is_full and bool(suspicions_of(judge.source))
     named = tuple(dict.fromkeys((*asked, *(("racecheck",) if is_suspected else ()))))
     draws = drawn(judge.device) if named or is_full else []
-    for draw in draws:
+    if not draws:
+        return runs
+    is_installed = find_sanitizer() is not None
+    for draw in draws if is_installed else ():
         for tool in named:
             runs.sanitize(tool, draw)
-    if is_full and draws:
-        runs.check_or_memcheck(drawn("cpu")[:_MOST_BESIDE_A_GPU], draws[0])
+    if is_full or (named and not is_installed):
+        # Without compute-sanitizer checked mode answers for what was asked for, too.
+        tools = TOOLS if is_full else named
+        runs.check_or_memcheck(drawn("cpu")[:_MOST_BESIDE_A_GPU], draws[0], tools)
     return runs
 
 

@@ -113,3 +113,15 @@ def test_what_no_tool_looked_for_is_said_once():
     assert not_looked_for(passed[:2] + passed[3:]) == [
         "Races that ended well: no tool that sees them was run (checks)."
     ]
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_on_a_gpu_without_compute_sanitizer_checked_mode_answers_for_what_is_asked(monkeypatch, is_full):
+    judge, _, limits, quick = prepared(TWICE)
+    monkeypatch.setattr("llmkernel.devices.cuda.sanitizer.find_sanitizer", lambda: None)
+    judge.device = "cuda"
+    begin_tools(judge, ("racecheck",), quick, quick, limits, is_full=is_full).finish()
+    judge.device = "cpu"
+    found = [name for name in judge.checks if "mode" in name]
+    assert found == ([f"checked mode {tool}" for tool in TOOLS] if is_full else ["checked mode racecheck"])
+    judge.close()
