@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="leave out what only a long soak needs")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
+    # A shell that starts it in the background has it ignore the signal that half of the steps send.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     listener = (lambda line: print(line, file=sys.stderr, flush=True)) if options.verbose else None
     if options.kernel:
         from tests.soak.kernel import soak_kernel
