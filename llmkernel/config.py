@@ -97,8 +97,8 @@ class LLMKernel(Configurable):  # type: ignore[misc]
     ).tag(config=True)
     checks = Unicode(
         "",
-        help="""Tools to run besides, of compute-sanitizer on a GPU and of checked mode on the cpu device: memcheck,
-        initcheck, racecheck, synccheck, several with commas between, or all.""",
+        help="""Tools to run besides those of every full verification, of compute-sanitizer on a GPU and of checked mode
+        on the cpu device: memcheck, initcheck, racecheck, synccheck, several with commas between, or all.""",
     ).tag(config=True)
     target = Float(
         None,

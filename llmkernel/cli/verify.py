@@ -51,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checks",
         default="",
         metavar="TOOLS",
-        help="tools to run besides, of compute-sanitizer on a GPU and of checked mode on the cpu device: memcheck, "
-        "initcheck, racecheck, synccheck, several with commas between, or all",
+        help="tools to run besides those of a full verification, of compute-sanitizer on a GPU and of checked mode on "
+        "the cpu device: memcheck, initcheck, racecheck, synccheck, several with commas between, or all",
     )
     parser.add_argument("--level", choices=("quick", "full"), default="full", help="(%(default)s)")
     parser.add_argument("--time", action="store_true", help="time it, if it passes")

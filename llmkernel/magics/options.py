@@ -45,7 +45,7 @@ _PLACE = (
         metavar="TOOLS",
         help="""Tools to run besides: memcheck, initcheck, racecheck, synccheck, several of them with commas between,
         or all. On a GPU they are compute-sanitizer's, about two seconds each; on the cpu device checked mode answers
-        for them, about one second together. Every other check always runs.""",
+        for them. A full verification runs checked mode over a few small draws anyway, on both devices.""",
     ),
     argument("--device", choices=DEVICES, help="Where candidates run; auto: the GPU where there is one."),
     argument("--arch", metavar="NAME", help="Architecture to compile for, such as sm_90a."),
