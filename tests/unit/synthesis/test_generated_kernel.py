@@ -142,6 +142,61 @@ __global__ void linear(const float* x, const float* w, const float* b, float* y,
         torch.testing.assert_close(kernel(x), module(x))
 
 
+GENERAL = """//! f(x: float32[M, N], w: float32[K]) -> y: float32[M, N]
+//! scale<<<ceil_div(M * M, 128), 128>>>(x, w, y, M)
+__global__ void scale(const float* x, const float* w, float* y, int M) {
+    int i = blockIdx.x * 128 + threadIdx.x;
+    if (i < M * M) y[i] = x[i] * w[i % M];
+}
+"""
+
+
+def test_a_kernel_that_was_verified_on_squares_takes_no_other_shapes():
+    from llmkernel.synthesis.source import accept_source
+
+    x, w = np.ones((9, 9), np.float32), np.ones(9, np.float32)
+    kernel = accept_source(GENERAL, lambda x, w: x * w, inputs={"x": x, "w": w}, name="f", device="cpu")
+    larger = np.full((40, 40), 2, np.float32)
+
+    np.testing.assert_array_equal(kernel(larger, np.arange(40, dtype=np.float32))[3], 2.0 * np.arange(40))
+    with pytest.raises(BindingError, match="axis 0 of `x` is 4 and axis 1 of `x` is 9") as caught:
+        kernel(np.ones((4, 9), np.float32), w)
+    assert (caught.value.argument, caught.value.reason) == ("x", "shape")
+    with pytest.raises(BindingError, match="axis 0 of `w` is 3"):
+        kernel(x, w[:3])
+    with pytest.raises(BindingError, match="axis 0 of `w` is 3"):
+        kernel(w=w[:3], x=x)
+
+
+def test_a_kernel_that_was_verified_on_one_row_takes_no_others():
+    one = np.ones((1, 40), np.float32)
+    kernel = llmkernel.synthesize(
+        lambda x: np.maximum(x, 0), "relu", inputs=[one], device="cpu", provider="library"
+    )
+
+    assert kernel(one[:, :7]).shape == (1, 7)
+    with pytest.raises(BindingError, match=r"axis 0 of `x` is 3\.") as caught:
+        kernel(np.ones((3, 40), np.float32))
+    assert "float32[1, M]" in caught.value.rule
+    with pytest.raises(BindingError, match=r"axes|axis"):
+        kernel(np.ones(40, np.float32))
+
+
+def test_a_header_that_says_as_much_as_the_problem_costs_nothing():
+    from llmkernel.candidate.header import parse_header
+    from llmkernel.synthesis.same_sizes import same_sizes_only
+
+    square, free = (
+        parse_header(f"//! f(x: float32[{dims}]) -> y: float32[{dims}]\n//! k<<<1, 1>>>(x, y)\n").signature
+        for dims in ("M, M", "M, N")
+    )
+
+    assert same_sizes_only(print, square, square, ["x"]) is print
+    assert same_sizes_only(print, free, free, ["x"]) is print
+    assert same_sizes_only(print, free, square, ["x"]) is print
+    assert same_sizes_only(print, square, free, ["x"]) is not print
+
+
 def test_a_source_without_a_launch_header_is_shown_how_its_begins():
     from llmkernel.synthesis.source import accept_source
 
