@@ -107,3 +107,5 @@ class Aside:
                 POOL.warm(self.device)
         self._begun.clear()
         self.worker = None
+        # An interrupt may have come before anyone held what was lent.
+        POOL.take_back_all(self.device)

@@ -11,10 +11,12 @@ from llmkernel.devices.base import DeviceLimits, ExecutionOptions
 from llmkernel.devices.plan import LaunchPlan
 from llmkernel.errors import (
     BindingError,
+    CompileError,
     LaunchError,
     LLMKernelError,
     PreconditionError,
     ReferenceProblem,
+    UnsupportedFeatureError,
 )
 from llmkernel.evaluation.aside import Aside, Compilation
 from llmkernel.evaluation.binding import match_slots, prepare, shape_arguments, takes_strides
@@ -33,7 +35,7 @@ from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.steadiness import is_doubtful, unsteadiness
 from llmkernel.evaluation.tools import explained_fault
 from llmkernel.evaluation.trial import Listener, Trial, Verdict
-from llmkernel.evaluation.worker.client import POOL
+from llmkernel.evaluation.worker.client import POOL, WorkerLostError
 from llmkernel.problem.problem import HostInput, Problem
 from llmkernel.problem.workloads import (
     Workload,
@@ -143,6 +145,15 @@ class Judge(Trial):
         if whole is None or self.session is None:
             return
         self._whole = None
+        try:
+            whole.wait()
+        except (CompileError, UnsupportedFeatureError):
+            pass  # reported below
+        except (WorkerLostError, LLMKernelError):
+            # No second worker, as on a GPU without memory for another context: this one compiles it all.
+            self.compile_kernels(list(whole.kernels), limits)
+            self._note_compiled()
+            return
         self.compile_kernels(list(whole.kernels), limits, ask=whole.wait)
         self.session = self.aside.swap(self.session, whole)
         self._note_compiled()

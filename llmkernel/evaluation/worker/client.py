@@ -400,6 +400,11 @@ class WorkerPool:
                 worker.close()
             self._lent = [w for w in self._lent if w is not worker]
 
+    def take_back_all(self, device: str) -> None:
+        """Take back what is still lent."""
+        for worker in [w for w in self._lent if w.device == device]:
+            self.take_back(worker)
+
     def wait_for_spare(self, device: str) -> None:
         """Wait until the spare of a device is ready, if there is one."""
         with self._lock:

@@ -6,7 +6,7 @@ import pytest
 from llmkernel import evaluate
 from llmkernel.evaluation import aside
 from llmkernel.evaluation.aside import Aside
-from llmkernel.evaluation.worker.client import POOL, WorkerLostError
+from llmkernel.evaluation.worker.client import POOL, Worker, WorkerLostError
 
 TWICE = """//! twice(x: float32[N]) -> y: float32[N]
 //! when N > 1000:
@@ -104,3 +104,23 @@ def test_a_wrong_shape_is_found_while_the_compiler_still_runs():
     report = judged(TWICE.replace("y: float32[N]\n", "y: float32[N + 1]\n"))
     assert report.outcome == "wrong_shape", report.headline
     assert POOL.get("cpu").is_alive
+
+
+@pytest.mark.usefixtures("_on_cpu")
+def test_without_a_second_worker_the_first_compiles_it_all(monkeypatch):
+    def no_worker(device):
+        worker = Worker(device)
+        worker.close()
+        return worker
+
+    monkeypatch.setattr(POOL, "lend", no_worker)
+    report = judged(TWICE + "// alone\n")
+    assert report.outcome == "passed", report.headline
+    assert sorted(report.compile["names"]) == ["twice<float, 1>", "twice<float, 4>"]
+
+
+def test_what_an_interrupt_left_lent_is_taken_back():
+    lent = POOL.lend("cpu")
+    Aside("cpu", 5.0).end()
+    assert POOL.lend("cpu") is lent
+    POOL.take_back(lent)
