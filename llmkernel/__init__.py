@@ -42,6 +42,8 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         value = getattr(import_module(_EXPORTS[name]), name)
+        if name in ("Report", "evaluate"):
+            import_module("llmkernel.display.forms")
         # A submodule of the same name must not shadow the function.
         globals()[name] = value
         return value

@@ -30,7 +30,7 @@ def format_report(report: Report, width: int = 80, is_colour: bool = False) -> s
     is_colour : bool
         Colour verdicts and statuses; their words are there in any case.
     """
-    return page_text(Page(report), width, is_colour=is_colour)
+    return page_text(Page(report, origin=""), width, is_colour=is_colour)
 
 
 def page_text(page: Page, width: int = 80, *, is_colour: bool = False) -> str:

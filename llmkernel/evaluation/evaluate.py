@@ -452,7 +452,8 @@ def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
         out.append("Sizes other than the example's: the header fixes them.")
     if judge.session is not None:
         out += judge.session.sandbox()["missing"]
-    out += judge.dropped[:12]
-    if len(judge.dropped) > 12:
-        out.append(f"… and {len(judge.dropped) - 12} more draws that were left out.")
+    dropped = list(dict.fromkeys(judge.dropped))
+    out += dropped[:12]
+    if len(dropped) > 12:
+        out.append(f"… and {len(dropped) - 12} more draws that were left out.")
     return out

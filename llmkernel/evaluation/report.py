@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -122,7 +123,17 @@ class Timing:
     device: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+# Set from above: what a report looks like is no matter of this layer.
+_forms: Callable[[Report], dict[str, Any]] | None = None
+
+
+def show_reports_by(forms: Callable[[Report], dict[str, Any]]) -> None:
+    """Have reports shown by a function from a report to its MIME bundle."""
+    global _forms
+    _forms = forms
+
+
+@dataclass(frozen=True, repr=False)
 class Report:
     """Everything found of one candidate, and what was not looked at.
 
@@ -188,6 +199,17 @@ class Report:
             raise ValueError(f"'passed' needs a reference, 'unverified' has none; received {pair}")
         if self.timing is not None and self.outcome != "passed":
             raise ValueError(f"timing stands only beside 'passed'; received {self.outcome!r}")
+
+    def __repr__(self) -> str:
+        return f"<Report {self.outcome}: {self.name}. {self.headline}>"
+
+    def __str__(self) -> str:
+        """Return the whole report as text of 80 columns."""
+        return repr(self) if _forms is None else str(_forms(self)["text/plain"])
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any] | None:
+        """Return the report as a notebook shows it."""
+        return None if _forms is None else _forms(self)
 
     @property
     def is_passed(self) -> bool:

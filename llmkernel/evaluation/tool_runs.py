@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 from llmkernel.devices.base import DeviceLimits
 from llmkernel.evaluation.draw import Draw, Finding
@@ -87,6 +88,7 @@ class ToolRuns:
     def _checked(self, draws: Sequence[Draw], tools: Sequence[str], budget: float | None) -> Results:
         limit = float("inf") if budget is None else time.monotonic() + budget
         found: dict[str, tuple[CheckResult, Finding | None]] = {}
+        seen = 0
         for draw in draws:
             if self._stop.is_set() or (found and time.monotonic() > limit):
                 break
@@ -95,7 +97,9 @@ class ToolRuns:
                     return [(result, finding)]
                 if result.name not in found or result.status == "passed":
                     found[result.name] = (result, None)
-        return list(found.values())
+            seen += 1
+        over = f"nothing found over {seen} small draw{'s' if seen != 1 else ''}"
+        return [(replace(r, summary=over) if r.status == "passed" else r, f) for r, f in found.values()]
 
     def _close(self) -> None:
         self._stop.set()

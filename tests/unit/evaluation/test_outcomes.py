@@ -337,3 +337,16 @@ def test_a_size_that_is_slow_to_emulate_is_not_the_kernels_fault():
     report = judge(slow, inputs=axpy_inputs(200_000), timeout=2.0)
     assert report.outcome == "inconclusive", report.headline
     assert "takes too long" in report.headline
+
+
+def test_a_report_reads_well_wherever_it_is_shown():
+    report = evaluate(AXPY, axpy, axpy_inputs(), device="cpu")
+    assert repr(report).startswith("<Report passed: axpy. Agrees with the reference")
+    text = str(report)
+    assert text.startswith("✓ passed · axpy\n")
+    assert "What was not checked" in text
+    assert "generated" not in text
+    assert max(map(len, text.split("\n"))) <= 80
+    shown = report._repr_mimebundle_()
+    assert set(shown) == {"text/html", "text/markdown", "text/plain"}
+    assert shown["text/plain"] == text
