@@ -71,7 +71,7 @@ def test_no_example_has_a_comment_behind_a_magic():
     """IPython passes it on as part of the magic's words: it would not work as it is copied."""
     wrong = [
         f"{page.name}: {line}"
-        for page in DOCS.rglob("*.md")
+        for page in (*DOCS.rglob("*.md"), DOCS.parent / "README.md")
         for block in re.findall(
             r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
         )

@@ -28,9 +28,10 @@ from llmkernel.problem.arrays import (
 from llmkernel.problem.dtypes import DTYPES, dtype_name
 from llmkernel.problem.names import header_name, header_names
 from llmkernel.problem.reference import Reference
-from llmkernel.problem.shapes import fit_output_dims, symbolic_dims
+from llmkernel.problem.shapes import fit_output_dims, symbol_names, symbolic_dims
 from llmkernel.problem.signature import ArraySpec, ScalarSpec, Signature
 from llmkernel.problem.silence import silent_stdout
+from llmkernel.problem.ties import untie
 from llmkernel.problem.workloads import draw_inputs, probe_sizes
 from llmkernel.prompts.redaction import redact
 
@@ -273,7 +274,8 @@ def make_problem(
         p: v.shape for p, v in zip(reference.parameters, host, strict=True) if isinstance(v, np.ndarray)
     }
     names = header_names(reference.parameters)
-    dims, sizes = symbolic_dims(reference.function, shapes, taken=(*reference.parameters, *names))
+    taken = (*reference.parameters, *names)
+    dims, sizes = symbolic_dims(reference.function, shapes, taken=taken)
     specs: list[ArraySpec | ScalarSpec] = []
     for i, (p, v) in enumerate(zip(reference.parameters, host, strict=True)):
         if isinstance(v, np.ndarray):
@@ -293,6 +295,7 @@ def make_problem(
         tolerance=tolerance,
         extra_sizes=tuple(extra_sizes),
     )
+    untie(problem, dims, symbol_names(shapes, taken), run)
     _fix_sizes(problem)
     outputs = tuple(
         ArraySpec(n, d, tuple(parse_expression(x) for x in dims_))

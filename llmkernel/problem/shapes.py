@@ -84,6 +84,11 @@ def symbolic_dims(
     return {name: dims[name] for name in shapes}, sizes
 
 
+def symbol_names(shapes: Mapping[str, tuple[int, ...]], taken: Iterable[str]) -> list[str]:
+    """Return the symbols that `symbolic_dims` gives, in order."""
+    return _names(list(shapes.values()), set(taken))
+
+
 def _names(shapes: Sequence[tuple[int, ...]], taken: set[str]) -> list[str]:
     rank = max((len(s) for s in shapes), default=1)
     letters = _LETTERS.get(rank, ())
@@ -211,6 +216,13 @@ def fit_output_dims(
         )
         dims.append(found or str(sizes[0]))
     return tuple(dims)
+
+
+def explains_shapes(dims: Dims | None, observed: Sequence[tuple[Mapping[str, int], tuple[int, ...]]]) -> bool:
+    """Whether expressions give every observed shape at its sizes."""
+    return dims is not None and all(
+        tuple(_value(d, sizes, {}) for d in dims) == tuple(shape) for sizes, shape in observed
+    )
 
 
 def _expressions(symbols: Sequence[str]) -> list[str]:

@@ -17,6 +17,8 @@ from llmkernel.evaluation.error_map import error_map
 from llmkernel.evaluation.tolerance import comparable, deviating, deviation, smallest_normal
 from llmkernel.problem.dtypes import DTYPES
 
+_MOST_LOOKED_AT = 1 << 20
+
 
 class Values(Check):
     """Compare values with the float64 oracle, row by row."""
@@ -109,10 +111,16 @@ def _finding(
             "count": count,
             "total": int(slot.got.size),
             "examples": shown,
-            "pattern": _pattern(slot, flat, count),
+            "pattern": _pattern(slot, flat if not wrong else _sample(wrong), count),
             "map": error_map(slot.shape, [flat] if wrong is None else wrong),
         },
     )
+
+
+def _sample(wrong: Sequence[np.ndarray]) -> np.ndarray:
+    """Return wrong elements from all over the result, the first and the last among them."""
+    every = np.concatenate(wrong)
+    return np.append(every[:: 1 + every.size // _MOST_LOOKED_AT], every[-1:])
 
 
 def _pattern(slot: Slot, flat: np.ndarray, count: int) -> str:

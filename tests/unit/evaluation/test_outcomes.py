@@ -350,3 +350,15 @@ def test_a_report_reads_well_wherever_it_is_shown():
     shown = report._repr_mimebundle_()
     assert set(shown) == {"text/html", "text/markdown", "text/plain"}
     assert shown["text/plain"] == text
+
+
+def test_where_a_result_is_wrong_is_said_of_all_wrong_elements():
+    source = AXPY.replace("z[i] = a * x[i] + y[i];", "z[i] = i < 5 ? a * x[i] + y[i] : 0.0f;")
+    x = np.ones((40, 160), np.float32)
+    flat = source.replace("[N]", "[M, N]").replace("ceil_div(N, 128)", "ceil_div(M * N, 128)")
+    flat = flat.replace("(a, x, y, z, N)", "(a, x, y, z, M * N)", 1)
+    report = evaluate(flat, axpy, [np.float32(2), x, x], device="cpu")
+    assert report.outcome == "wrong_value", report.headline
+    failed = next(c for c in report.checks if c.status == "failed")
+    assert failed.evidence["count"] == 6395
+    assert failed.evidence["pattern"] == ""
