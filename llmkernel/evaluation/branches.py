@@ -3,11 +3,15 @@
 A header may send a size in five hundred to another kernel. Planning a call costs a fraction of a millisecond and runs
 nothing, so many sizes can be tried before one of them is drawn: first those that the header's own numbers suggest. Some
 launches no size leads to (another dtype's, a smaller GPU's), so the search ends after a quarter of a second.
+
+A launch of a fixed number of threads is looked at too: one thread for each partial result is enough until there are more
+partial results than threads, a size that no other draw may reach. The last one may be of no use, hence a tenth more.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +22,7 @@ import numpy as np
 from llmkernel.candidate.expressions import Expression
 from llmkernel.candidate.statements import Launch, Let, Repeat, Statement, When
 from llmkernel.devices.base import DeviceLimits
-from llmkernel.devices.plan import LaunchPlan
+from llmkernel.devices.plan import LaunchPlan, ScalarArgument
 from llmkernel.errors import LLMKernelError
 from llmkernel.evaluation.binding import shape_arguments
 from llmkernel.problem.signature import ArraySpec
@@ -34,13 +38,15 @@ _SECONDS = 0.25
 _FACTORS = (1, 2, 4, 8, 16, 32)
 _LARGEST_SIZE = 1 << 12
 _LONGEST_SIZE = 1 << 20
+# Of an argument of a launch: the launch's line, and the argument's number.
+Place = tuple[int, int]
 _OF_THE_DEVICE = frozenset(("num_sms", "max_shared_bytes", "repeat_index"))
 
 
 def workloads_for_branches(
     judge: Judge, plans: Sequence[LaunchPlan], limits: DeviceLimits
 ) -> list[tuple[Workload, LaunchPlan]]:
-    """Return workloads, with their plans, that make the launches of the header that `plans` leave out.
+    """Return workloads, with their plans, that make the launches of the header that `plans` leave out, or crowd fixed ones.
 
     Launches that no size was found for are added to the judge's list of what was left out.
     """
@@ -54,10 +60,16 @@ def workloads_for_branches(
         for line, (_, guards) in open_.items()
         if {n for g in guards for n in g.names} - _OF_THE_DEVICE - scalars
     }
+    cramped = _cramped(judge, plans)
     found: list[tuple[Workload, LaunchPlan]] = []
     limit = time.monotonic() + _SECONDS
     numbers = {int(n) for n in re.findall(r"\d+", _conditions_text(header.statements))}
-    for turn, sizes in enumerate(itertools.chain(_near(judge, numbers), _sizes(judge)) if by_size else ()):
+    tried = itertools.chain(
+        _near(judge, numbers) if by_size else (),
+        _near(judge, {9 * t * n // 8 for t in cramped.values() for n in numbers | {1}}, factors=(1,)),
+        _sizes(judge) if by_size else (),
+    )
+    for turn, sizes in enumerate(tried):
         if turn >= _FEWEST_TRIES and time.monotonic() > limit:
             break
         workload = Workload(sizes, "normal", new_seed())
@@ -66,15 +78,46 @@ def workloads_for_branches(
         except LLMKernelError:
             continue  # a `require`, or more than the device launches: callers get the same error
         reached = {launch.line for launch in plan.launches} & by_size
-        if reached:
+        crowded = {place for place, value in _scalars_of(plan) if value > 1.1 * cramped.get(place, value)}
+        if reached or crowded:
             found.append((workload, plan))
             by_size -= reached
             open_ = {line: rest for line, rest in open_.items() if line not in reached}
-        if not by_size:
+            cramped = {place: threads for place, threads in cramped.items() if place not in crowded}
+        if not by_size and not cramped:
             break
     for line, (launch, _) in open_.items():
         judge.dropped.append(f"line {line}: `{launch.kernel}` was never launched: no draw leads there.")
     return found
+
+
+def _cramped(judge: Judge, plans: Sequence[LaunchPlan]) -> dict[Place, int]:
+    """Return the arguments, with the threads, of launches of fixed size whose threads no argument has exceeded so far.
+
+    Only arguments that follow from sizes count: those that differ between plans.
+    """
+    assert judge.candidate is not None
+    fixed = {
+        launch.line: math.prod(e.evaluate({}) for e in (*launch.grid, *launch.block))
+        for launch in judge.candidate.header.launches
+        if not any(e.names or e.facts for e in (*launch.grid, *launch.block))
+    }
+    seen: dict[Place, set[int]] = {}
+    for plan in plans:
+        for place, value in _scalars_of(plan):
+            if place[0] in fixed:
+                seen.setdefault(place, set()).add(value)
+    return {
+        p: fixed[p[0]] for p, values in seen.items() if len(values) > 1 and max(values) <= 1.1 * fixed[p[0]]
+    }
+
+
+def _scalars_of(plan: LaunchPlan) -> Iterator[tuple[Place, int]]:
+    """Yield the integers that are passed to kernels, with the line of the launch and the number of the argument."""
+    for launch in plan.launches:
+        for number, argument in enumerate(launch.arguments):
+            if isinstance(argument, ScalarArgument) and isinstance(argument.value, int):
+                yield (launch.line, number), argument.value
 
 
 def _launches(
@@ -109,10 +152,10 @@ def _conditions_text(statements: Sequence[Statement]) -> str:
     return " ".join(parts)
 
 
-def _near(judge: Judge, numbers: set[int]) -> Iterator[dict[str, int]]:
+def _near(judge: Judge, numbers: set[int], factors: Sequence[int] = _FACTORS) -> Iterator[dict[str, int]]:
     """Yield sizes at and beside the numbers of the header and small multiples of them, one axis at a time."""
     symbols = list(judge.problem.sizes)
-    values = sorted({n * f + d for n in numbers for f in _FACTORS for d in (0, 1)} - {0})
+    values = sorted({n * f + d for n in numbers for f in factors for d in (0, 1)} - {0})
     for value, symbol in itertools.product(values, symbols):
         sizes = dict.fromkeys(symbols, 3) | {symbol: value}
         if value <= _LONGEST_SIZE and element_count(judge.problem, sizes) <= LARGEST_DERIVED_ELEMENTS:

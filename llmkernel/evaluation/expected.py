@@ -15,7 +15,8 @@ from llmkernel.evaluation.reduction import ReductionLengths
 from llmkernel.evaluation.tolerance import Allowance, allowance, comparable, row_error
 from llmkernel.problem.arrays import HostArray, widened
 from llmkernel.problem.dtypes import DTYPES, dtype_name
-from llmkernel.problem.problem import HostInput, Problem
+from llmkernel.problem.problem import HostInput, Problem, ReferenceRun
+from llmkernel.problem.relations import breaks_relation
 from llmkernel.problem.workloads import Workload
 
 
@@ -126,8 +127,28 @@ def _moved(
 
 def all_results(problem: Problem, inputs: Sequence[HostInput], *, is_wide: bool) -> list[HostArray]:
     """Return what the reference returns for a draw, followed by the inputs that it changes in place."""
-    run = problem.run_reference(inputs, is_wide=is_wide)
+    return _results(problem, problem.run_reference(inputs, is_wide=is_wide))
+
+
+def _results(problem: Problem, run: ReferenceRun) -> list[HostArray]:
     return [*run.results, *(run.inputs_after[i] for i in problem.contract.mutated)]
+
+
+def _refuse_meaningless(problem: Problem, inputs: Sequence[HostInput], run: ReferenceRun) -> None:
+    """Refuse a draw whose right answer is nobody's: inputs out of an order that is relied on, undefined conversions."""
+    disordered = breaks_relation(problem, inputs)
+    if disordered:
+        raise ReferenceProblem(
+            f"{disordered} is out of order.",
+            rule="a draw keeps the order of the example where the reference relies on it",
+            next_step="Draw it again.",
+        )
+    if run.has_undefined_casts and any(DTYPES[dtype_name(r.dtype)].kind in "iu" for r in run.results):
+        raise ReferenceProblem(
+            "It converts NaN, an infinity or too large a number to an integer, which gives any number.",
+            rule="a right answer is the same on every processor",
+            next_step="Treat such values apart in the reference, if the kernel is to meet them.",
+        )
 
 
 def expect(
@@ -140,7 +161,10 @@ def expect(
     llmkernel.errors.ReferenceProblem
         When the reference refuses this draw: the caller drops and lists it.
     """
-    at_dtype = all_results(problem, inputs, is_wide=False)
+    run = problem.run_reference(inputs)
+    if workload.family != "example":
+        _refuse_meaningless(problem, inputs, run)
+    at_dtype = _results(problem, run)
     try:
         wide: list[HostArray] | None = all_results(problem, inputs, is_wide=True)
     except ReferenceProblem:

@@ -20,6 +20,7 @@ from llmkernel.evaluation.draw import Draw
 from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.worker.harness import payload_bytes
 from llmkernel.problem.problem import HostInput
+from llmkernel.problem.relations import restored
 from llmkernel.problem.workloads import Workload, new_seed
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def _draws(judge: Judge, workload: Workload, limits: DeviceLimits) -> list[Draw]
         return []
     between = []
     for _ in range(_VARIANTS):
-        inputs = _partly(first.expected.inputs, last.expected.inputs, new_seed())
+        mixed = _partly(first.expected.inputs, last.expected.inputs, new_seed())
+        inputs = restored(judge.problem, mixed)
         between.append(judge.prepare_draw(workload, limits, inputs))
     return [d for d in (first, *between, last) if d is not None and d.plan == first.plan]
 

@@ -24,6 +24,10 @@ Floats = npt.NDArray[np.float64]
 _SHARED_ELEMENTS = 1 << 20
 _PARTS = 8
 
+CROWDED = "crowded"
+# With these, more than 2^16 of the elements of a long axis are one integer.
+_CROWD = 0.97
+
 
 @dataclass(frozen=True)
 class Fill:
@@ -115,7 +119,9 @@ def _one_hot(f: Fill) -> Floats:
     out = np.zeros(f.shape)
     if out.size and out.ndim:
         rows = out.reshape(-1, f.shape[-1])
-        rows[np.arange(rows.shape[0]), f.rng.integers(0, f.shape[-1], rows.shape[0])] = 4.0
+        # Rows that begin alike differ in their sum: one that was taken for another shows.
+        heights = f.rng.integers(1, 9, rows.shape[0])
+        rows[np.arange(rows.shape[0]), f.rng.integers(0, f.shape[-1], rows.shape[0])] = heights
     elif out.size:
         out[...] = 4.0
     return out
@@ -126,7 +132,7 @@ def _constant(f: Fill) -> Floats:
 
 
 def _zeros(f: Fill) -> Floats:
-    return np.zeros(f.shape)
+    return np.where(f.rng.random(f.shape) < 0.5, 0.0, -0.0)
 
 
 def _integers(f: Fill) -> Floats:
@@ -182,9 +188,9 @@ FAMILIES: dict[str, Family] = {
         Family("shifted by 1e4", "cancellation: variance as a difference of squares", _shifted),
         Family("heavy tails", "a kernel that drops elements, or a shortcut through statistics", _heavy),
         Family("ramp", "elements taken in the wrong order", _ramp),
-        Family("one-hot", "an element that is never read", _one_hot),
+        Family("one-hot", "an element that is never read, a row that is taken for another", _one_hot),
         Family("constant", "division by a spread of zero", _constant),
-        Family("zeros", "division by zero, log of zero", _zeros),
+        Family("zeros", "division by zero, log of zero, zeros of both signs told apart", _zeros),
         Family(
             "small integers",
             "exact for linear operators: any deviation is a mistake",
@@ -193,6 +199,7 @@ FAMILIES: dict[str, Family] = {
         ),
         Family("halves", "ties: rounding to even, away from zero, or up", _halves, is_exact=True),
         Family("decimals", "a number that is treated apart, and that only people write", _decimals),
+        Family(CROWDED, "counters and buckets that nearly all integers of a draw fall into", _normal),
         Family("spread to ±1e3", "overflow in an intermediate result", _spread),
         Family("extremes", "overflow that the reference does not have", _extremes, is_special=True),
         Family("denormals", "denormal numbers flushed to zero", _denormals, is_special=True),
@@ -238,7 +245,13 @@ def float_array(
 
 
 def integer_array(
-    rng: Generator, shape: tuple[int, ...], example: HostArray, bound: int | None, family: str = "normal"
+    rng: Generator,
+    shape: tuple[int, ...],
+    example: HostArray,
+    bound: int | None,
+    family: str = "normal",
+    *,
+    lowest: int | None = None,
 ) -> HostArray:
     """Draw integers or booleans over the range of the example.
 
@@ -249,22 +262,26 @@ def integer_array(
     bound : int or None
         Exclusive upper limit where the values index an axis whose size changed.
     family : str
-        What float arrays of the same draw hold: integers are then sorted (``ramp``), all equal (``constant``), as small as
-        they may be (``zeros``), or the ends of the range (``extremes``).
+        What float arrays of the same draw hold: integers are then sorted (``ramp``), all equal (``constant``), nearly all
+        equal (``crowded``), as small as they may be (``zeros``), or the ends of the range (``extremes``).
+    lowest : int or None
+        Inclusive lower limit in place of the example's.
     """
     if example.dtype == np.bool_:
-        share = {"constant": 1.0, "zeros": 0.0}.get(family, 0.5)
+        share = {"constant": 1.0, "zeros": 0.0, CROWDED: _CROWD}.get(family, 0.5)
         return np.asarray(rng.random(shape) < share)
     low, high = (int(example.min()), int(example.max())) if example.size else (0, 3)
+    low = low if lowest is None else lowest
     if bound is not None:
-        # An axis that shrank to nothing leaves no index; the reference then refuses the draw, and it is listed.
-        high = max(0, bound - 1)
+        high = min(max(0, bound - 1), int(np.iinfo(example.dtype).max))
         low = min(low, high)
     drawn = rng.integers(low, high, shape, dtype=example.dtype, endpoint=True)
     if family == "ramp":
         return np.asarray(np.sort(drawn, axis=None).reshape(shape))
     if family == "constant":
         return np.full_like(drawn, drawn.flat[0]) if drawn.size else drawn
+    if family == CROWDED and drawn.size:
+        return np.asarray(np.where(rng.random(shape) < _CROWD, drawn.flat[0], drawn))
     if family == "zeros":
         return np.full_like(drawn, min(max(low, 0), high))
     if family == "extremes":

@@ -32,6 +32,7 @@ from llmkernel.problem.shapes import fit_output_dims, symbol_names, symbolic_dim
 from llmkernel.problem.signature import ArraySpec, ScalarSpec, Signature
 from llmkernel.problem.silence import silent_stdout
 from llmkernel.problem.ties import untie
+from llmkernel.problem.usage import Usage
 from llmkernel.problem.workloads import draw_inputs, probe_sizes
 from llmkernel.prompts.redaction import redact
 
@@ -51,12 +52,15 @@ class ReferenceRun:
     mutated : tuple of int
         Indices of the inputs that it changed.
     returns_tuple : bool
+    has_undefined_casts : bool
+        NumPy converted NaN, an infinity or too large a number to an integer: the result differs between processors.
     """
 
     results: list[HostArray]
     inputs_after: list[HostInput]
     mutated: tuple[int, ...]
     returns_tuple: bool
+    has_undefined_casts: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,8 @@ class Problem:
         The user's own relative tolerance, replacing the derived one.
     extra_sizes : tuple of dict
         Further workloads that the user asked for.
+    usages : list of Usage or None
+        How the reference uses each input; found when it is first asked for.
     """
 
     name: str
@@ -117,6 +123,7 @@ class Problem:
     tolerance: float | None = None
     extra_sizes: tuple[dict[str, int], ...] = ()
     notes: tuple[str, ...] = field(default=())
+    usages: list[Usage] | None = field(default=None, repr=False)
     _host: list[HostInput] | None = field(default=None, repr=False)
 
     def host_inputs(self) -> list[HostInput]:
@@ -184,9 +191,15 @@ def run_reference(
     marks = [getattr(g, "_version", None) for g in given]
     try:
         # What a reference prints it would print once a draw.
-        with np.errstate(all="ignore"), warnings.catch_warnings(), silent_stdout():
+        with (
+            np.errstate(all="ignore", invalid="warn"),
+            warnings.catch_warnings(record=True) as casts,
+            silent_stdout(),
+        ):
             warnings.simplefilter("ignore")
+            warnings.filterwarnings("always", message="invalid value encountered in cast")
             returned = _without_gradients(reference, given)
+        has_casts = any("in cast" in str(c.message) for c in casts)
     except (KeyboardInterrupt, LLMKernelError):
         raise
     except BaseException as error:  # SystemExit too: it must end neither the cell nor the kernel
@@ -207,10 +220,10 @@ def run_reference(
             after[i] = host
             mutated.append(i)
     if returned is None:
-        return ReferenceRun([], after, tuple(mutated), returns_tuple=False)
+        return ReferenceRun([], after, tuple(mutated), returns_tuple=False, has_undefined_casts=has_casts)
     items, returns_tuple = results_of(returned)
     results = [_host_result(r) for r in items]
-    return ReferenceRun(results, after, tuple(mutated), returns_tuple)
+    return ReferenceRun(results, after, tuple(mutated), returns_tuple, has_casts)
 
 
 def _host_result(value: Any) -> HostArray:

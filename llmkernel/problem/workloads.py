@@ -11,9 +11,19 @@ import numpy as np
 
 from llmkernel.problem.arrays import HostArray
 from llmkernel.problem.dtypes import DTYPES
-from llmkernel.problem.families import FAMILIES, float_array, integer_array
+from llmkernel.problem.families import CROWDED, FAMILIES, float_array, integer_array
+from llmkernel.problem.relations import (
+    Range,
+    in_order,
+    offsets_array,
+    offsets_axis,
+    range_of,
+    usages_of,
+    with_marks,
+)
 from llmkernel.problem.scalars import Change, can_be_negated, scalar_value, with_scalars
 from llmkernel.problem.signature import ArraySpec
+from llmkernel.problem.usage import UNKNOWN
 
 if TYPE_CHECKING:
     from llmkernel.problem.problem import HostInput, Problem
@@ -24,6 +34,8 @@ LARGEST_DERIVED_ELEMENTS = 1 << 21
 # Beyond 2^16, where 16-bit indices wrap and grids of one block a row along y end.
 LONG_AXIS = 70001
 _SECRET_ELEMENTS = 1 << 15
+# Where some elements equal numbers that the reference compares them with.
+_MARKED_FAMILIES = frozenset(("small integers", "halves", "decimals"))
 
 
 @dataclass(frozen=True)
@@ -110,28 +122,44 @@ def draw_inputs(
         return host
     rng = np.random.default_rng(seed)
     extents = {n for v in host if isinstance(v, np.ndarray) for n in v.shape}
+    used = usages_of(problem)
     out: list[Any] = []
-    bounds: dict[int, int | None] = {}
+    limits: dict[int, Range] = {}
+    divided: dict[int, str] = {}
     for i, (spec, example) in enumerate(zip(problem.signature.inputs, host, strict=True)):
-        if isinstance(spec, ArraySpec):
-            shape = tuple(d.evaluate(sizes) for d in spec.dims)
-            if DTYPES[spec.dtype].kind in "fc":
-                out.append(float_array(FAMILIES[family], rng, shape, spec.dtype, reduction=reduction))
-            else:
-                bounds[i] = _bound(problem, spec, example, sizes)
-                out.append(integer_array(rng, shape, example, bounds[i], family))
-        else:
+        if not isinstance(spec, ArraySpec):
             out.append(scalar_value(rng, example, scalars, is_size=_is_size(example, extents)))
+            continue
+        shape = tuple(d.evaluate(sizes) for d in spec.dims)
+        axis = offsets_axis(problem, spec, example)
+        if DTYPES[spec.dtype].kind in "fc":
+            out.append(float_array(FAMILIES[family], rng, shape, spec.dtype, reduction=reduction))
+        elif axis is not None:
+            divided[i] = axis
+            out.append(offsets_array(rng, shape, example.dtype, sizes[axis], family))
+        else:
+            limits[i] = within = range_of(problem, spec, example, sizes, used[i])
+            bound = None if within.high is None else within.high + 1
+            out.append(integer_array(rng, shape, example, bound, family, lowest=within.low))
     for group in groups_of_equals(problem, sizes) if is_shared else ():
-        together = _within_all(out[group[0]], [host[i] for i in group])
-        for i in group if together is not None else ():
+        # An array that must be in order is one for all of them; offsets stay what they are.
+        first = next((i for i in group if used[i].is_sorted), group[0])
+        together = _within_all(out[first], [host[i] for i in group])
+        for i in group if together is not None and not divided.keys() & set(group) else ():
             out[i] = together
     if scalars != "none":
         values = [v for v in out if not isinstance(v, np.ndarray)]
         out = [
-            with_scalars(rng, v, values, bounds.get(i)) if isinstance(v, np.ndarray) else v
+            with_scalars(rng, v, values, limits[i].high if i in limits and limits[i].is_index else None)
+            if isinstance(v, np.ndarray) and i not in divided
+            else v
             for i, v in enumerate(out)
         ]
+    marked = family in _MARKED_FAMILIES
+    for i, value in enumerate(out):
+        if isinstance(value, np.ndarray) and i not in divided and used[i] is not UNKNOWN:
+            value = with_marks(rng, value, used[i], limits.get(i, Range())) if marked else value
+            out[i] = in_order(rng, value, host[i], used[i])
     return out
 
 
@@ -141,23 +169,6 @@ def _within_all(drawn: HostArray, examples: Sequence[HostArray]) -> HostArray | 
         return drawn
     low, high = max(int(e.min()) for e in examples), min(int(e.max()) for e in examples)
     return np.clip(drawn, low, high) if low <= high else None
-
-
-def _bound(problem: Problem, spec: ArraySpec, example: Any, sizes: dict[str, int]) -> int | None:
-    """Find the axis that an integer array indexes: the smallest axis of a float array above its greatest value."""
-    if not example.size or example.dtype == np.bool_ or int(example.min()) < 0:
-        return None
-    top = int(example.max())
-    own = {str(d) for d in spec.dims}
-    others = {
-        str(d)
-        for s in problem.signature.inputs
-        if isinstance(s, ArraySpec) and DTYPES[s.dtype].kind in "fc"
-        for d in s.dims
-    }
-    fits = [s for s in others - own if s in problem.sizes and top < problem.sizes[s] <= max(4 * (top + 1), 8)]
-    symbol = min(fits, key=lambda s: problem.sizes[s], default=None)
-    return None if symbol is None else sizes[symbol]
 
 
 def _is_size(example: Any, extents: set[int]) -> bool:
@@ -192,10 +203,16 @@ def full_workloads(problem: Problem) -> list[Workload]:
     if element_count(problem, whole) <= LARGEST_DERIVED_ELEMENTS:
         elsewhere["decimals"] = whole
     draws = [Workload(own, "example", new_seed(), is_users_own=True)]
-    draws += [Workload(elsewhere.get(f, small), f, new_seed()) for f in FAMILIES]
+    has_integers = any(
+        isinstance(s, ArraySpec) and DTYPES[s.dtype].kind in "iu" for s in problem.signature.inputs
+    )
+    draws += [
+        Workload(elsewhere.get(f, small), f, new_seed()) for f in FAMILIES if has_integers or f != CROWDED
+    ]
     draws += [Workload(own, "normal", new_seed(), is_users_own=True)]
     if element_count(problem, own) <= LARGEST_DERIVED_ELEMENTS:
         draws += [Workload(own, "shifted by 1e4", new_seed(), is_users_own=True)]
+        draws += [Workload(own, CROWDED, new_seed(), is_users_own=True)] if has_integers else []
     if other:
         draws += [Workload(other, "normal", new_seed())]
     draws += [Workload(s, "normal", new_seed(), is_users_own=True) for s in problem.extra_sizes]
@@ -212,7 +229,8 @@ def full_workloads(problem: Problem) -> list[Workload]:
         changes += ["negated"] if any(can_be_negated(v) for v in problem.host_inputs()) else []
         draws += [Workload(small, "normal", new_seed(), scalars=change) for change in changes]
     draws += [Workload(s, "normal", new_seed()) for s in secret_sizes(problem)]
-    draws += [Workload(s, "normal", new_seed(), is_long=True) for s in long_sizes(problem)]
+    long_family = CROWDED if has_integers else "normal"
+    draws += [Workload(s, long_family, new_seed(), is_long=True) for s in long_sizes(problem)]
     return draws
 
 

@@ -30,7 +30,7 @@ def test_full_workloads_cover_the_sizes_that_kernels_get_wrong():
     sizes = {tuple(w.sizes.values()) for w in workloads}
     extents = {n for s in sizes for n in s}
     assert {0, 1, 127, 129, 1023, 4097} <= extents
-    assert {w.family for w in workloads} >= set(FAMILIES)
+    assert {w.family for w in workloads} == set(FAMILIES) - {"crowded"} | {"example"}
     assert {"misaligned", "strided"} <= {w.layout for w in workloads}
     assert len({w.seed for w in workloads}) == len(workloads)
 
