@@ -78,6 +78,7 @@ class Soak:
         self.violations: list[str] = []
         self.outcomes: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
         self.resident: list[int] = []
+        self.grown: collections.Counter[str] = collections.Counter()
         self.digest = watch.digest(notebook.values)
         self.files = self.threads = 0
 
@@ -126,6 +127,8 @@ class Soak:
             for path in kept:
                 shutil.rmtree(self.notebook.home / "tmp" / path, ignore_errors=True)
         self.resident.append(watch.resident_bytes())
+        if len(self.resident) > 1:
+            self.grown[step.name] += self.resident[-1] - self.resident[-2]
         return wrong
 
     def finish(self, *, is_quick: bool) -> None:
@@ -212,6 +215,8 @@ def soak(
         "resident_mib": {
             "first": run.resident[0] >> 20,
             "last": run.resident[-1] >> 20,
+            # Kilobytes by which memory grew over the steps of each kind.
+            "grown_kib": {k: v >> 10 for k, v in run.grown.most_common() if abs(v) >> 10},
             "trend": round(growth / (1 << 20), 1),
         },
         "outcomes": {name: dict(count) for name, count in sorted(run.outcomes.items())},

@@ -36,7 +36,7 @@ def race(lines, is_warning):
     ids=["both say so", "another place", "outside of the candidate", "the source has a barrier", "an error"],
 )
 def test_a_hazard_within_a_warp_counts_where_the_source_shows_no_barrier(monkeypatch, source, found, status):
-    monkeypatch.setattr(sanitizer, "run_sanitizer", lambda *_: SanitizerRun("racecheck", (found,), 1.0))
+    monkeypatch.setattr(sanitizer, "run_sanitizer", lambda *_, **__: SanitizerRun("racecheck", (found,), 1.0))
     result, finding = run_tool("racecheck", "cuda", source, LaunchPlan((), (), ()), {})
     assert result.status == status
     assert (finding is not None) == (status == "failed")

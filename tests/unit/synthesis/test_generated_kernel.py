@@ -146,7 +146,7 @@ GENERAL = """//! f(x: float32[M, N], w: float32[K]) -> y: float32[M, N]
 //! scale<<<ceil_div(M * M, 128), 128>>>(x, w, y, M)
 __global__ void scale(const float* x, const float* w, float* y, int M) {
     int i = blockIdx.x * 128 + threadIdx.x;
-    if (i < M * M) y[i] = x[i] * w[i % M];
+    if (i < M * M) y[i] = (x[i] + x[i % M * M + i / M]) * w[i % M];
 }
 """
 
@@ -155,10 +155,12 @@ def test_a_kernel_that_was_verified_on_squares_takes_no_other_shapes():
     from llmkernel.synthesis.source import accept_source
 
     x, w = np.ones((9, 9), np.float32), np.ones(9, np.float32)
-    kernel = accept_source(GENERAL, lambda x, w: x * w, inputs={"x": x, "w": w}, name="f", device="cpu")
+    kernel = accept_source(
+        GENERAL, lambda x, w: (x + x.T) * w, inputs={"x": x, "w": w}, name="f", device="cpu"
+    )
     larger = np.full((40, 40), 2, np.float32)
 
-    np.testing.assert_array_equal(kernel(larger, np.arange(40, dtype=np.float32))[3], 2.0 * np.arange(40))
+    np.testing.assert_array_equal(kernel(larger, np.arange(40, dtype=np.float32))[3], 4.0 * np.arange(40))
     with pytest.raises(BindingError, match="axis 0 of `x` is 4 and axis 1 of `x` is 9") as caught:
         kernel(np.ones((4, 9), np.float32), w)
     assert (caught.value.argument, caught.value.reason) == ("x", "shape")
