@@ -194,7 +194,7 @@ def _array(
             what,
             "layout",
             f"{text}, strides {argument.strides}",
-            "Pass a contiguous copy, or declare the input `strided`.",
+            "Pass a contiguous copy (`np.ascontiguousarray(x)`, `x.contiguous()`), or declare the input `strided`.",
         )
     is_overlapping = any(
         n > 1 and s == 0 for n, s in zip(argument.shape, argument.strides or (), strict=False)

@@ -387,6 +387,8 @@ class _Parser:
         counts = {"ceil_div": 2, "sizeof": 1, "aligned": 2, "tma_ok": 1}
         if name not in counts:
             near = did_you_mean(name, FUNCTIONS) or "."
+            if name == "dim3":
+                near = ": write a tuple, as in `<<<(ceil_div(N, 128), M), 128>>>`."
             self.fail_at(f"`{_clip(self.segment(node.func))}` is not a function of expressions{near}", node)
         if len(node.args) != counts[name]:
             self.fail_at(f"`{name}` takes {counts[name]} argument(s), not {len(node.args)}", node)

@@ -160,23 +160,25 @@ class Draw:
 def examples(slot: Slot, flat: Any, count: int = 4) -> list[dict[str, Any]]:
     """Return the first few deviating elements: index, got, expected."""
     assert slot.got is not None
+    # As many digits as tell two values of the dtype apart.
+    digits = 17 if slot.dtype in ("float64", "complex128") else 9
     out = []
     for i in list(flat)[:count]:
         index = [int(k) for k in np.unravel_index(int(i), slot.shape)] if slot.shape else []
         out.append(
             {
                 "index": index,
-                "got": _number(slot.got.reshape(-1)[int(i)]),
-                "expected": _number(slot.target.oracle.reshape(-1)[int(i)]),
+                "got": _number(slot.got.reshape(-1)[int(i)], digits),
+                "expected": _number(slot.target.oracle.reshape(-1)[int(i)], digits),
             }
         )
     return out
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any, digits: int) -> Any:
     item = value.item() if hasattr(value, "item") else value
     if isinstance(item, bool | int):
         return item
     if isinstance(item, complex):
-        return f"{item:.9g}"
-    return float(f"{float(item):.9g}")
+        return f"{item:.{digits}g}"
+    return float(f"{float(item):.{digits}g}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from llmkernel.candidate.missing_barriers import Suspicion, missing_barriers
@@ -48,11 +49,14 @@ def chosen_tools(checks: Sequence[str]) -> tuple[str, ...]:
     """
     unknown = [c for c in checks if c not in (*TOOLS, "all")]
     if unknown:
+        near = get_close_matches(str(unknown[0]), (*TOOLS, "all"), 1)
         raise UsageError(
             f"There is no check {unknown[0]!r} to ask for.",
             rule="checks are all, " + ", ".join(TOOLS),
             received=", ".join(checks),
-            next_step="Leave the option out: every other check always runs.",
+            next_step=f"Did you mean {near[0]}?"
+            if near
+            else "Leave the option out: every other check always runs.",
         )
     return TOOLS if "all" in checks else tuple(t for t in TOOLS if t in checks)
 

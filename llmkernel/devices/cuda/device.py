@@ -106,7 +106,7 @@ class CudaDevice(Device):
         """Return None where a GPU can be used, else one sentence with the next step. Creates no context."""
         driver = load_driver()
         if driver is None:
-            return "No NVIDIA driver was found: install one, or use the cpu device (`--device cpu`)."
+            return "No NVIDIA driver was found: install the driver, or use the cpu device (`--device cpu`)."
         if driver.is_forked:
             return (
                 "This process was forked from one that had initialised CUDA, and cannot use it: start it with "
