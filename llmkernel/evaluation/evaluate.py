@@ -20,8 +20,8 @@ from llmkernel.evaluation.races import begin_orders, check_orders, note_suspicio
 from llmkernel.evaluation.report import CheckResult, Measurement, Report, Timing
 from llmkernel.evaluation.settings import check_settings
 from llmkernel.evaluation.state import check_state
-from llmkernel.evaluation.tool_runs import begin_tools, not_looked_for
-from llmkernel.evaluation.tools import chosen_tools
+from llmkernel.evaluation.tool_runs import begin_tools
+from llmkernel.evaluation.tools import chosen_tools, not_looked_for
 from llmkernel.evaluation.trial import Verdict
 from llmkernel.evaluation.worker.client import WorkerLostError
 from llmkernel.problem.arrays import describe, is_array

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -34,12 +34,6 @@ _BUDGET_SECONDS = 2.0
 _MOST_BESIDE_A_GPU = 4
 _AT_ONCE = 2
 _POLL_SECONDS = 0.25
-_SEEN_BY = {
-    "memcheck": "accesses outside of arrays that did no harm",
-    "initcheck": "reads of unwritten memory",
-    "racecheck": "races that ended well",
-    "synccheck": "barriers that not all threads reach",
-}
 
 
 class ToolRuns:
@@ -159,20 +153,3 @@ def begin_tools(
         tools = TOOLS if is_full else named
         runs.check_or_memcheck(drawn("cpu")[:_MOST_BESIDE_A_GPU], draws[0], tools)
     return runs
-
-
-def not_looked_for(results: Iterable[CheckResult]) -> list[str]:
-    """Return a sentence on what no tool looked for, and why; nothing where all of them did."""
-    seen, reasons = set(), []
-    for result in results:
-        tool = result.name.rpartition(" ")[2]
-        if tool in _SEEN_BY and result.status in ("not_run", "not_applicable"):
-            reasons.append(f"{result.name.removesuffix(' ' + tool)}: {result.summary.rstrip('.')}")
-        elif tool in _SEEN_BY:
-            seen.add(tool)
-    left = [what for tool, what in _SEEN_BY.items() if tool not in seen]
-    if not left:
-        return []
-    text = left[0] if len(left) == 1 else ", ".join(left[:-1]) + " and " + left[-1]
-    why = "; ".join(dict.fromkeys(reasons)) or "no tool that sees them was run (checks)"
-    return [f"{text[0].upper()}{text[1:]}: {why}."]

@@ -7,7 +7,7 @@ address on a GPU names neither array nor line, nor does a store that the `cpu` d
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from llmkernel.devices.cuda.sanitizer import SanitizerFinding
 
 TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
+_SEEN_BY = {
+    "memcheck": "accesses outside of arrays that did no harm",
+    "initcheck": "reads of unwritten memory",
+    "racecheck": "races that ended well",
+    "synccheck": "barriers that not all threads reach",
+}
 # A tool slows a kernel down a hundred times: it is given a small draw.
 LARGEST_BYTES = 64 << 20
 # Elements of a draw, and draws, in checked mode: a second or two in all.
@@ -126,6 +132,23 @@ def sanitize(
         return CheckResult(name, "warning", what, evidence), None
     finding = Finding(first.outcome, f"{tool}: {first.message}", evidence)
     return CheckResult(name, "failed", finding.summary, evidence), finding
+
+
+def not_looked_for(results: Iterable[CheckResult]) -> list[str]:
+    """Return a sentence on what no tool looked for, and why; nothing where all of them did."""
+    seen, reasons = set(), []
+    for result in results:
+        tool = result.name.rpartition(" ")[2]
+        if tool in _SEEN_BY and result.status in ("not_run", "not_applicable"):
+            reasons.append(f"{result.name.removesuffix(' ' + tool)}: {result.summary.rstrip('.')}")
+        elif tool in _SEEN_BY:
+            seen.add(tool)
+    left = [what for tool, what in _SEEN_BY.items() if tool not in seen]
+    if not left:
+        return []
+    text = left[0] if len(left) == 1 else ", ".join(left[:-1]) + " and " + left[-1]
+    why = "; ".join(dict.fromkeys(reasons)) or "no tool that sees them was run (checks)"
+    return [f"{text[0].upper()}{text[1:]}: {why}."]
 
 
 def evidence_of(finding: SanitizerFinding) -> dict[str, Any]:

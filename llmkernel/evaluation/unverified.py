@@ -20,7 +20,14 @@ from llmkernel.evaluation.feedback import feedback_of
 from llmkernel.evaluation.judge_text import one_message
 from llmkernel.evaluation.report import CheckResult, Report
 from llmkernel.evaluation.session import Session
-from llmkernel.evaluation.tools import TOOLS, chosen_tools, explained_fault, run_tool
+from llmkernel.evaluation.tools import (
+    TOOLS,
+    check_emulated,
+    chosen_tools,
+    explained_fault,
+    not_looked_for,
+    sanitize,
+)
 from llmkernel.evaluation.trial import Trial, Verdict
 from llmkernel.evaluation.worker.client import WorkerLostError
 from llmkernel.evaluation.worker.harness import DrawResult
@@ -59,7 +66,8 @@ def evaluate_unverified(
     device : str
         ``cuda`` or ``cpu``.
     timeout, arch, checks, on_check
-        As `llmkernel.evaluate` takes them. Memcheck always runs where it is installed, on the `cpu` device all tools do.
+        As `llmkernel.evaluate` takes them. Checked mode always runs, on a GPU with memcheck in its place where it does not
+        know what the kernel uses.
     on_stage : callable, optional
         Called with ``compile`` and ``memory`` when each begins.
 
@@ -77,8 +85,7 @@ def evaluate_unverified(
     trial = Trial(source, device, timeout=timeout, arch=arch, on_check=on_check)
     stage = on_stage or (lambda _: None)
     finding: Finding | None = None
-    # The cpu device answers for all of them in one run; on a GPU each takes about two seconds.
-    tools = TOOLS if device == "cpu" else tuple(dict.fromkeys(("memcheck", *chosen_tools(checks))))
+    asked = chosen_tools(checks)
     try:
         stage("compile")
         trial.parse()
@@ -90,7 +97,7 @@ def evaluate_unverified(
         trial.done("compile", f"{len(kernels)} kernel{plural} in {trial.compiled['seconds']:.2f} s")
         stage("memory")
         _run(trial, prepared)
-        _use_tools(trial, prepared, tools)
+        _use_tools(trial, prepared, asked)
         _note_occupancy(trial, prepared)
     except Verdict as verdict:
         finding = verdict.finding
@@ -235,9 +242,18 @@ def _payloads(prepared: Prepared, result: DrawResult) -> dict[str, Any]:
     return dict(zip(prepared.plan.results, result.results, strict=True)) | result.finals
 
 
-def _use_tools(trial: Trial, prepared: Prepared, tools: Sequence[str]) -> None:
-    for tool in tools:
-        result, finding = run_tool(tool, trial.device, trial.source, prepared.plan, prepared.payloads)
+def _use_tools(trial: Trial, prepared: Prepared, asked: Sequence[str]) -> None:
+    """Look inside one run in checked mode; on a GPU also by what is asked for, and by memcheck where that knows nothing."""
+    _take(trial, check_emulated(TOOLS, trial.source, prepared.plan, prepared.payloads))
+    if trial.device == "cpu":
+        return
+    is_known = any(trial.checks[name].status == "passed" for name in trial.checks if "checked mode" in name)
+    for tool in asked or (() if is_known else ("memcheck",)):
+        _take(trial, [sanitize(tool, trial.source, prepared.plan, prepared.payloads)])
+
+
+def _take(trial: Trial, results: Sequence[tuple[CheckResult, Finding | None]]) -> None:
+    for result, finding in results:
         if finding is not None:
             raise Verdict(finding, result.name)
         trial.add(result)
@@ -286,12 +302,7 @@ def _not_checked(trial: Trial, inputs: Sequence[HostInput]) -> list[str]:
     out.append("Speed: times stand only beside a kernel that passed against a reference.")
     if trial.device == "cpu":
         out.append("Nothing ran on a GPU: the kernel was compiled for the host and emulated.")
-    else:
-        ran = {c.name for c in trial.checks.values() if c.status == "passed"}
-        if "compute-sanitizer memcheck" not in ran:
-            out.append("Reads outside of arrays: compute-sanitizer did not run.")
-        if "compute-sanitizer racecheck" not in ran:
-            out.append("Races that ended well: ask for --checks racecheck.")
+    out += not_looked_for(trial.checks.values())
     if trial.session is not None:
         out += trial.session.sandbox()["missing"]
     return out

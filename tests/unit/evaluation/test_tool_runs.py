@@ -6,8 +6,8 @@ import pytest
 from llmkernel import evaluate
 from llmkernel.evaluation.judge import Judge, quick_and_full
 from llmkernel.evaluation.report import CheckResult
-from llmkernel.evaluation.tool_runs import ToolRuns, begin_tools, not_looked_for
-from llmkernel.evaluation.tools import TOOLS
+from llmkernel.evaluation.tool_runs import ToolRuns, begin_tools
+from llmkernel.evaluation.tools import TOOLS, not_looked_for
 from llmkernel.evaluation.trial import Verdict
 from llmkernel.problem.problem import make_problem
 from llmkernel.problem.reference import make_reference
