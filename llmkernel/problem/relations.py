@@ -53,7 +53,9 @@ def usages_of(problem: Problem) -> list[Usage]:
 
 def _accepted(problem: Problem, number: int, usage: Usage) -> Usage:
     example = problem.host_inputs()[number]
-    if usage is UNKNOWN or not isinstance(example, np.ndarray) or not example.size:
+    if not isinstance(example, np.ndarray):
+        return Usage(is_number=usage.is_number)
+    if usage is UNKNOWN or not example.size:
         return UNKNOWN
     marks = [m for m in usage.marks if _holds(example, m)]
     # A label may be refused where a measured number hardly is.

@@ -16,9 +16,13 @@ Change = Literal["none", "other", "far", "negated"]
 # Integers up to here count something: steps, windows, neighbours.
 _FEW = 16
 _EQUAL = 0.05
+# Steps of an optimizer: where nothing is repeated so often, they cost nothing.
+_THOUSANDS = (2000, 6000)
 
 
-def scalar_value(rng: Generator, example: Any, change: Change = "other", *, is_size: bool) -> Any:
+def scalar_value(
+    rng: Generator, example: Any, change: Change = "other", *, is_size: bool, is_number: bool = False
+) -> Any:
     """Return another value of a scalar: a constant built into a kernel is seen no other way.
 
     Integers that stand for a size (they equal an axis, or bound one) stay as they are.
@@ -29,13 +33,15 @@ def scalar_value(rng: Generator, example: Any, change: Change = "other", *, is_s
         ``other``: another number of the same magnitude. ``far``: floats below 0.1 become 0.25 to 0.75, of the same
         sign, and integers from 1 to 16 become about a hundred, for iterations that a kernel limits. ``negated``:
         positive integers become negative.
+    is_number : bool
+        The reference only calculates with it: a ``far`` integer becomes some thousands.
     """
     if change == "none":
         return example
     if isinstance(example, bool | np.bool_):
         return not example
     if isinstance(example, int | np.integer):
-        return example if is_size else type(example)(_integer(rng, example, change))
+        return example if is_size else type(example)(_integer(rng, example, change, is_number=is_number))
     if isinstance(example, complex | np.complexfloating):
         return type(example)(complex(example) * complex(1.0 + rng.random(), rng.random()))
     if change == "far" and abs(float(example)) < 0.1:
@@ -59,14 +65,20 @@ def can_be_negated(example: Any) -> bool:
     return is_integer and np.asarray(example).dtype.kind == "i" and int(example) > 0
 
 
-def _integer(rng: Generator, example: int | np.integer[Any], change: Change) -> int:
+def _integer(rng: Generator, example: int | np.integer[Any], change: Change, *, is_number: bool) -> int:
     value, step = int(example), int(rng.integers(1, 3))
     if change == "negated" and can_be_negated(example):
         return -value
+    if change == "far" and is_number and 1 <= value <= _THOUSANDS[0] and _fits_type(example, _THOUSANDS[1]):
+        return int(rng.integers(*_THOUSANDS))
     if change == "far" and 1 <= value <= _FEW:
         return int(rng.integers(80, 120))
     is_at_the_top = isinstance(example, np.integer) and value > np.iinfo(example.dtype).max - 2
     return value - step if is_at_the_top else value + step
+
+
+def _fits_type(example: int | np.integer[Any], value: int) -> bool:
+    return not isinstance(example, np.integer) or value <= np.iinfo(example.dtype).max
 
 
 def with_scalars(rng: Generator, array: HostArray, scalars: Sequence[Any], bound: int | None) -> HostArray:

@@ -1,4 +1,4 @@
-"""What the source of a reference says of its inputs: numbers that they are compared with, lengths, arrays in order.
+"""What the source of a reference says of its inputs: numbers that they are compared with, lengths, searches, factors.
 
 A draw that ignores these is no input of the problem (a search in an array without order) or leaves out what the reference
 provides for (a label that is ignored, a row without elements). Only plain uses of a parameter count: where the source is
@@ -43,6 +43,10 @@ _SAME_VALUES = frozenset(
         "reshape",
     )
 ) | frozenset(("squeeze", "to", "unsqueeze", "view"))
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+_ELEMENTARY = frozenset(
+    ("abs", "cos", "exp", "float", "log", "maximum", "minimum", "sin", "sqrt", "tanh", "where")
+)
 _MOST_MARKS = 8
 
 
@@ -60,12 +64,15 @@ class Usage:
         Searched in, which needs elements in order.
     is_strict : bool
         Searched in, and no two elements may be equal.
+    is_number : bool
+        A scalar of plain arithmetic: nothing is repeated, sliced or shaped by it.
     """
 
     marks: tuple[Number, ...] = ()
     is_length: bool = False
     is_sorted: bool = False
     is_strict: bool = False
+    is_number: bool = False
 
 
 UNKNOWN = Usage()
@@ -111,11 +118,16 @@ def usages(reference: Reference) -> dict[str, Usage]:
                 ordered.add(name)
                 if _called(node) == "interp":
                     strict.add(name)
+    numbers = set(_only_numbers(function, parameters, known))
     return {
         name: Usage(
-            tuple(marks.get(name, ()))[:_MOST_MARKS], name in lengths, name in ordered, name in strict
+            tuple(marks.get(name, ()))[:_MOST_MARKS],
+            is_length=name in lengths,
+            is_sorted=name in ordered,
+            is_strict=name in strict,
+            is_number=name in numbers,
         )
-        for name in marks.keys() | lengths | ordered
+        for name in marks.keys() | lengths | ordered | numbers
     }
 
 
@@ -142,6 +154,43 @@ def _definition(tree: ast.Module, reference: Reference) -> ast.AST | None:
         return function
     lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
     return lambdas[0] if len(lambdas) == 1 else None
+
+
+def _only_numbers(
+    function: ast.AST, parameters: frozenset[str], known: Mapping[str, Number]
+) -> Iterator[str]:
+    """Yield parameters that are only operands: of arithmetic and of elementary functions, in a body without loops."""
+    nodes = list(ast.walk(function))
+    if any(isinstance(n, ast.For | ast.While | ast.comprehension) for n in nodes):
+        return
+    above = {child: n for n in nodes for child in ast.iter_child_nodes(n)}
+    uses: dict[str, list[ast.Name]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in parameters:
+            uses.setdefault(node.id, []).append(node)
+    for name, found in uses.items():
+        if all(_is_operand(node, above, known) for node in found):
+            yield name
+
+
+def _is_operand(node: ast.AST, above: Mapping[ast.AST, ast.AST], known: Mapping[str, Number]) -> bool:
+    is_operand = False
+    while True:
+        child, node = node, above[node]
+        if isinstance(node, ast.BinOp):
+            if not isinstance(node.op, _ARITHMETIC):
+                return False
+            # Of an array's power, an error as large as the exponent is nobody's mistake.
+            if isinstance(node.op, ast.Pow) and child is node.right and _number(node.left, known) is None:
+                return False
+            is_operand = True
+        elif isinstance(node, ast.Call):
+            if child is node.func or _called(node) not in _ELEMENTARY:
+                return False
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Return | ast.Lambda):
+            return is_operand
+        elif not isinstance(node, ast.UnaryOp | ast.Tuple):
+            return False
 
 
 def _positions(function: ast.AST) -> Iterator[str]:

@@ -128,7 +128,8 @@ def draw_inputs(
     divided: dict[int, str] = {}
     for i, (spec, example) in enumerate(zip(problem.signature.inputs, host, strict=True)):
         if not isinstance(spec, ArraySpec):
-            out.append(scalar_value(rng, example, scalars, is_size=_is_size(example, extents)))
+            is_size = _is_size(example, extents)
+            out.append(scalar_value(rng, example, scalars, is_size=is_size, is_number=used[i].is_number))
             continue
         shape = tuple(d.evaluate(sizes) for d in spec.dims)
         axis = offsets_axis(problem, spec, example)

@@ -142,10 +142,47 @@ def threshold(x, t):
     return np.where(x >= t, x, x.dtype.type(0))
 
 
+def cross_entropy(logits, labels):
+    top = logits.max(axis=-1, keepdims=True)
+    total = (top + np.log(np.exp(logits - top).sum(axis=-1, keepdims=True)))[:, 0]
+    counts = labels != -100
+    return np.where(
+        counts, total - logits[np.arange(labels.size), np.where(counts, labels, 0)], logits.dtype.type(0)
+    )
+
+
+def ragged_sum(x, lengths):
+    return np.where(np.arange(x.shape[1]) < lengths[:, None], x, x.dtype.type(0)).sum(axis=-1)
+
+
+def sparse_product(offsets, columns, values, x):
+    y = np.zeros(offsets.size - 1, values.dtype)
+    for row in range(y.size):
+        part = slice(offsets[row], offsets[row + 1])
+        y[row] = (values[part] * x[columns[part]]).sum()
+    return y
+
+
+def adam_step(p, m, v, g, t):
+    m[:] = 0.9 * m + 0.1 * g
+    v[:] = 0.999 * v + 0.001 * g * g
+    p -= 1e-3 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+
+
+def quantize(x, scale):
+    return np.clip(np.rint(x / scale), -128, 127).astype(np.int8)
+
+
+def _offsets(rows, columns):
+    counts = np.random.default_rng(0).integers(0, columns, rows)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+
 # Name to (reference, function that returns the example inputs).
 PROBLEMS = {
     "abs": (np.abs, lambda: [_normal(300)]),
     "accumulate": (accumulate, lambda: [_normal(200), _normal(200, seed=1)]),
+    "adam_step": (adam_step, lambda: [*(_normal(200, seed=i) ** (1 + i % 2) for i in range(4)), 10]),
     "add_one_int8": (lambda x: x + np.int8(1), lambda: [_integers(-128, 128, 300, np.int8)]),
     "add_uint64": (lambda x, y: x + y, lambda: [_integers(0, 2**63, 99, np.uint64)] * 2),
     "argmax": (lambda x: x.argmax(axis=-1), lambda: [_integers(0, 4, (9, 40), np.int32).astype(np.float32)]),
@@ -164,8 +201,10 @@ PROBLEMS = {
         ],
     ),
     "copy": (np.copy, lambda: [_normal(300)]),
+    "cross_entropy": (cross_entropy, lambda: [_normal(30, 12), _integers(0, 12, 30, np.int64)]),
     "cumprod": (lambda x: np.cumprod(x, axis=-1), lambda: [_normal(6, 24)]),
     "cumsum": (lambda x: np.cumsum(x, axis=-1), lambda: [_normal(6, 50)]),
+    "cumsum_int32": (lambda x: np.cumsum(x, dtype=np.int64), lambda: [_integers(-100, 100, 300, np.int32)]),
     "diffuse": (diffuse, lambda: [_normal(100), 5]),
     "distances": (distances, lambda: [_normal(12, 3), _normal(15, 3, seed=1)]),
     "divide_int32": (
@@ -200,6 +239,11 @@ PROBLEMS = {
     "outer": (np.multiply.outer, lambda: [_normal(20), _normal(31, seed=1)]),
     "padded": (padded, lambda: [_integers(0, 50000, 9, np.int32), _normal(9, 20), np.int32(-100)]),
     "remainder": (np.remainder, lambda: [_integers(-1000, 1000, 300, np.int32), np.int32(7)]),
+    "quantize": (quantize, lambda: [_normal(300), np.float32(0.05)]),
+    "ragged_sum": (
+        ragged_sum,
+        lambda: [_normal(9, 48), np.array([48, 3, 17, 9, 30, 31, 7, 1, 20], np.int32)],
+    ),
     "relu": (relu, lambda: [_normal(300)]),
     "reverse": (lambda x: np.ascontiguousarray(x[::-1]), lambda: [_normal(300)]),
     "rms_norm": (rms_norm, lambda: [_normal(9, 48), _normal(48, seed=1), 1e-6]),
@@ -216,10 +260,20 @@ PROBLEMS = {
     "saturating_add": (saturating_add, lambda: [_integers(0, 256, 300, np.uint8)] * 2),
     "scale_half": (lambda x: x * np.float16(0.75), lambda: [_normal(300, dtype=np.float16)]),
     "scale_in_place": (scale_in_place, lambda: [_normal(200)]),
+    "search": (np.searchsorted, lambda: [np.sort(_normal(60)), _normal(40, seed=1)]),
     "sigmoid": (sigmoid, lambda: [_normal(300)]),
     "softmax": (softmax, lambda: [_normal(9, 48)]),
     # Squares of its indices pass 2^31.
     "square_weights": (square_weights, lambda: [_normal(47_000)]),
+    "sparse_product": (
+        sparse_product,
+        lambda: [
+            _offsets(20, 12),
+            _integers(0, 30, int(_offsets(20, 12)[-1]), np.int32),
+            _normal(int(_offsets(20, 12)[-1])),
+            _normal(30, seed=1),
+        ],
+    ),
     "sqrt": (np.sqrt, lambda: [_normal(300)]),
     "stencil": (stencil, lambda: [_normal(300)]),
     "swish": (swish, lambda: [_normal(300)]),

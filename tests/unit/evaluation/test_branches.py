@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 
 from llmkernel.devices.base import DeviceLimits
+from llmkernel.evaluation.binding import shape_arguments
 from llmkernel.evaluation.branches import workloads_for_branches
 from llmkernel.evaluation.evaluate import adopt_signature
 from llmkernel.evaluation.judge import Judge
 from llmkernel.problem.problem import make_problem
 from llmkernel.problem.reference import make_reference
+from llmkernel.problem.workloads import Workload
 
 LIMITS = DeviceLimits("cpu", "host", "sm_80", 8)
 KERNELS = """
@@ -68,3 +70,25 @@ def test_sizes_that_the_header_excludes_are_not_drawn():
 def test_a_branch_that_a_scalar_decides_is_listed():
     _, dropped = reached(branching("k > 7", ", k: int32"), X, 3)
     assert "line 3: `other` was never launched: no draw leads there." in dropped
+
+
+def test_a_launch_of_fixed_size_meets_more_parts_than_threads():
+    header = """//! f(x: float32[M, N]) -> y: float32[M, N]
+//! let P = ceil_div(N, 64)
+//! other<<<ceil_div(N, 64), 64>>>(x, y, N)
+//! plain<<<1, 512>>>(x, y, P)
+"""
+    problem = make_problem(*make_reference(lambda x: x * 2, [X]))
+    judge = Judge(problem, header + KERNELS, "cpu")
+    candidate = judge.parse()
+    adopt_signature(problem, candidate.header.signature)
+
+    def plan(sizes):
+        arguments = shape_arguments(problem, candidate, Workload(sizes, "normal", 1))
+        return candidate.plan(arguments, LIMITS)
+
+    few = [plan({"M": 3, "N": n}) for n in (100, 1000)]
+    ((workload, _),) = workloads_for_branches(judge, few, LIMITS)
+    assert workload.sizes["N"] > 64 * 512
+    many = [*few, plan({"M": 3, "N": 70001})]
+    assert workloads_for_branches(judge, many, LIMITS) == []

@@ -148,6 +148,7 @@ def test_integers_are_sorted_equal_and_extreme_too():
 
     assert (np.diff(drawn("ramp").ravel()) >= 0).all()
     assert np.unique(drawn("constant")).size == 1
+    assert np.unique(drawn("crowded"), return_counts=True)[1].max() > 180
     assert set(np.unique(drawn("extremes"))) == {3, 89}
     assert (drawn("zeros") == 3).all()
     assert np.unique(drawn("normal")).size > 20
@@ -194,3 +195,11 @@ def test_an_array_that_several_threads_fill_is_normal_and_the_same_again():
     assert abs(first.mean()) < 0.01
     assert abs(first.std() - 1.0) < 0.01
     assert not np.array_equal(first[:137], first[138:275])
+
+
+def test_crowded_integers_fill_more_than_sixteen_bits():
+    problem = problem_of(lambda x: np.bincount(x, minlength=8), np.arange(100) % 8)
+    long = [w for w in full_workloads(problem) if w.is_long]
+    assert [w.family for w in long] == ["crowded"]
+    drawn = draw_inputs(problem, long[0].sizes, "crowded", seed=3)[0]
+    assert np.bincount(drawn).max() > 1 << 16
