@@ -95,9 +95,9 @@ def _accepts(problem: Problem, number: int, values: Sequence[float], *, is_finit
 
 def offsets_axis(problem: Problem, spec: ArraySpec, example: HostArray) -> str | None:
     """Return the axis that an array divides: its integers rise from 0 to that axis's size, as a CSR matrix's rows do."""
-    if example.ndim != 1 or example.size < 2 or example.dtype.kind not in "iu":
+    if example.ndim != 1 or example.size < 3 or example.dtype.kind not in "iu":
         return None
-    if int(example[0]) != 0 or bool((example[1:] < example[:-1]).any()):
+    if int(example[0]) != 0 or int(example[-1]) < 2 or bool((example[1:] < example[:-1]).any()):
         return None
     own = {str(d) for d in spec.dims}
     others = {str(d) for s in problem.signature.inputs if isinstance(s, ArraySpec) for d in s.dims} - own
@@ -157,6 +157,9 @@ def range_of(
 def in_order(rng: Generator, array: HostArray, example: HostArray, usage: Usage) -> HostArray:
     """Return `array` in the order of the example, where the reference searches in it."""
     if not usage.is_sorted or example.ndim == 0 or not is_monotonic(example):
+        return array
+    turned = array[..., ::-1] if _is_falling(example) else array
+    if _is_strict(turned):
         return array
     ordered = np.sort(array, axis=-1)
     if usage.is_strict and not _is_strict(ordered):

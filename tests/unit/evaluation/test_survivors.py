@@ -24,6 +24,10 @@ def log_sum_exp(x):
     return np.log(np.exp(x - top).sum(-1)) + top[..., 0]
 
 
+def year_of(days):
+    return (days.astype("datetime64[D]").astype("datetime64[Y]").astype(np.int64) + 1970).astype(np.int32)
+
+
 SURVIVORS = {
     "sleeper_after_20000_launches": (lambda a, x, y: a * x + y, [np.float32(2), COUNT, COUNT], None),
     "logsumexp_without_tail": (log_sum_exp, [COUNT.reshape(8, 5)], [PEAK]),
@@ -32,6 +36,16 @@ SURVIVORS = {
         np.gcd,
         [np.arange(40, dtype=np.int32)] * 2,
         [np.array(FIBONACCI[40:44], np.int32), np.array(FIBONACCI[39:43], np.int32)],
+    ),
+    "gather_from_the_end": (
+        lambda x, index: x[index],
+        [COUNT, np.arange(8)],
+        [COUNT, np.arange(-4, 4)],
+    ),
+    "year_without_centuries": (
+        year_of,
+        [np.arange(0, 22000, 99, dtype=np.int32)],
+        [np.arange(0, 66000, 99, dtype=np.int32)],
     ),
 }
 

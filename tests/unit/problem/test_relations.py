@@ -74,6 +74,13 @@ def test_what_is_searched_in_keeps_the_order_of_the_example(turn):
         assert breaks_relation(problem, [X[1], drawn]) == ""
 
 
+def test_one_array_that_is_searched_and_searched_for_is_in_order():
+    problem = problem_of(np.searchsorted, np.sort(X[0]), X[1])
+    a, v = draw_inputs(problem, problem.sizes, "normal", seed=1, is_shared=True)
+    assert a is v
+    assert (a[1:] > a[:-1]).all()
+
+
 def test_equal_places_are_not_drawn_where_a_line_goes_through_them():
     problem = problem_of(np.interp, X[0], np.sort(X[1]), X[2])
     for _, _, places in draws(problem, 1):
@@ -108,7 +115,7 @@ def test_some_elements_are_numbers_that_the_reference_compares_them_with():
 
     for function, is_met in ((loss, True), (strict_loss, False)):
         problem = problem_of(function, X, labels)
-        drawn = [t for _, family, t in draws(problem, 1) if family == "halves"]
+        drawn = [t for _, family, t in draws(problem, 1) if family == "decimals"]
         assert any((t == -100).any() for t in drawn) is is_met
         assert all(((t >= 0) | (t == -100)).all() for t in drawn)
 
