@@ -45,7 +45,7 @@ SURVIVORS = {
     "year_without_centuries": (
         year_of,
         [np.arange(0, 22000, 99, dtype=np.int32)],
-        [np.arange(0, 66000, 99, dtype=np.int32)],
+        [np.arange(47000, 48000, dtype=np.int32)],
     ),
 }
 
