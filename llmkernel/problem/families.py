@@ -93,6 +93,10 @@ def _negated(f: Fill) -> Floats:
     return -np.abs(_normal(f))
 
 
+def _positive(f: Fill) -> Floats:
+    return np.abs(_normal(f))
+
+
 def _large(f: Fill) -> Floats:
     return 3.0 * _normal(f)
 
@@ -112,7 +116,14 @@ def _heavy(f: Fill) -> Floats:
 
 def _ramp(f: Fill) -> Floats:
     count = int(np.prod(f.shape, dtype=np.int64))
-    return np.linspace(-2.0, 2.0, count).reshape(f.shape) if count else np.zeros(f.shape)
+    if not count or not f.shape:
+        return np.zeros(f.shape)
+    rows = np.linspace(-2.0, 2.0, count).reshape(-1, f.shape[-1])
+    # Each row goes on from another place: none is sorted, and its greatest elements are neighbours.
+    start = f.rng.integers(0, rows.shape[1], (rows.shape[0], 1))
+    return np.take_along_axis(rows, (np.arange(rows.shape[1]) + start) % rows.shape[1], axis=1).reshape(
+        f.shape
+    )
 
 
 def _one_hot(f: Fill) -> Floats:
@@ -187,7 +198,9 @@ FAMILIES: dict[str, Family] = {
         Family("small", "an absolute tolerance or a flush built into the kernel", _small),
         Family("shifted by 1e4", "cancellation: variance as a difference of squares", _shifted),
         Family("heavy tails", "a kernel that drops elements, or a shortcut through statistics", _heavy),
-        Family("ramp", "elements taken in the wrong order", _ramp),
+        Family(
+            "ramp", "elements taken in the wrong order, neighbours that are all among the greatest", _ramp
+        ),
         Family("one-hot", "an element that is never read, a row that is taken for another", _one_hot),
         Family("constant", "division by a spread of zero", _constant),
         Family("zeros", "division by zero, log of zero, zeros of both signs told apart", _zeros),
@@ -199,7 +212,9 @@ FAMILIES: dict[str, Family] = {
         ),
         Family("halves", "ties: rounding to even, away from zero, or up", _halves, is_exact=True),
         Family("decimals", "a number that is treated apart, and that only people write", _decimals),
-        Family(CROWDED, "counters and buckets that nearly all integers of a draw fall into", _normal),
+        Family(
+            CROWDED, "counters that nearly all integers of a draw fall into, sums that only grow", _positive
+        ),
         Family("spread to ±1e3", "overflow in an intermediate result", _spread),
         Family("extremes", "overflow that the reference does not have", _extremes, is_special=True),
         Family("denormals", "denormal numbers flushed to zero", _denormals, is_special=True),

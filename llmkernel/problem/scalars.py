@@ -16,6 +16,8 @@ Change = Literal["none", "other", "far", "negated"]
 # Integers up to here count something: steps, windows, neighbours.
 _FEW = 16
 _EQUAL = 0.05
+# Multiples of a float scalar: a step that elements are rounded to lies halfway between some of them.
+_MULTIPLES = np.array([1.0, 1.0, 0.5, 1.5, 2.5, -0.5, -1.5])
 # Steps of an optimizer: where nothing is repeated so often, they cost nothing.
 _THOUSANDS = (2000, 6000)
 
@@ -84,6 +86,8 @@ def _fits_type(example: int | np.integer[Any], value: int) -> bool:
 def with_scalars(rng: Generator, array: HostArray, scalars: Sequence[Any], bound: int | None) -> HostArray:
     """Return `array` with a twentieth of its elements equal to one of `scalars`: thresholds that are met, padding.
 
+    Floats are also halves of a scalar, and odd multiples of that: ties of a quantization.
+
     Parameters
     ----------
     array : numpy.ndarray
@@ -102,6 +106,9 @@ def with_scalars(rng: Generator, array: HostArray, scalars: Sequence[Any], bound
     if not fitting:
         return array
     chosen = rng.choice(np.asarray(fitting).astype(array.dtype), array.shape)
+    if DTYPES[dtype_name(array.dtype)].kind == "f":
+        with np.errstate(all="ignore"):
+            chosen = (chosen.astype(np.float64) * rng.choice(_MULTIPLES, array.shape)).astype(array.dtype)
     return np.asarray(np.where(rng.random(array.shape) < _EQUAL, chosen, array))
 
 

@@ -250,6 +250,12 @@ PROBLEMS = {
     "row_max": (lambda x: x.max(axis=-1), lambda: [_normal(9, 48)]),
     "row_mean": (row_mean, lambda: [_normal(9, 48)]),
     "row_sum": (row_sum, lambda: [_normal(9, 48)]),
+    "row_sum_bfloat16": (
+        lambda x: (
+            x.sum(axis=-1) if x.dtype == np.float64 else x.astype(np.float32).sum(axis=-1).astype(x.dtype)
+        ),
+        lambda: [_as_bfloat16(_normal(9, 48))],
+    ),
     "row_sum_float64": (row_sum, lambda: [_normal(9, 48, dtype=np.float64)]),
     "row_sum_half": (
         lambda x: (

@@ -30,7 +30,7 @@ def test_full_workloads_cover_the_sizes_that_kernels_get_wrong():
     sizes = {tuple(w.sizes.values()) for w in workloads}
     extents = {n for s in sizes for n in s}
     assert {0, 1, 127, 129, 1023, 4097} <= extents
-    assert {w.family for w in workloads} == set(FAMILIES) - {"crowded"} | {"example"}
+    assert {w.family for w in workloads} == {*FAMILIES, "example"}
     assert {"misaligned", "strided"} <= {w.layout for w in workloads}
     assert len({w.seed for w in workloads}) == len(workloads)
 
@@ -203,3 +203,17 @@ def test_crowded_integers_fill_more_than_sixteen_bits():
     assert [w.family for w in long] == ["crowded"]
     drawn = draw_inputs(problem, long[0].sizes, "crowded", seed=3)[0]
     assert np.bincount(drawn).max() > 1 << 16
+
+
+def test_the_greatest_elements_of_a_ramp_are_neighbours_but_no_row_is_sorted():
+    rows = float_array(FAMILIES["ramp"], np.random.default_rng(2), (50, 40), "float32")
+    assert np.unique(rows).size == rows.size
+    assert (np.argsort(np.argsort(rows, axis=1), axis=1) != np.arange(40)).any(axis=1).mean() > 0.9
+    places = np.sort(np.argsort(-rows, axis=1)[:, :5], axis=1)
+    assert ((np.diff(places, axis=1) == 1).sum(axis=1) >= 3).all()
+
+
+def test_some_elements_lie_halfway_between_multiples_of_a_scalar():
+    marked = with_scalars(np.random.default_rng(0), np.zeros(2000, np.float32), [0.25], None)
+    assert {0.25, 0.375, 0.625} <= set(marked.tolist())
+    assert np.unique(marked / 0.25 % 1).tolist() == [0.0, 0.5]
