@@ -355,9 +355,13 @@ def _garbage(notebook: Notebook) -> str:
     )
 
 
+# Made once: megabytes that a short-lived thread allocates stay with the allocator, and are no leak of the worker's.
+_NOISE = b"noise without a line end " * 200_000
+
+
 def _talks(notebook: Notebook) -> str:
     """The worker writes megabytes to standard error."""
-    return _spoken_into(notebook, "stderr", lambda: b"noise without a line end " * 200_000)
+    return _spoken_into(notebook, "stderr", lambda: _NOISE)
 
 
 def _spoken_into(notebook: Notebook, stream: str, data: Callable[[], bytes]) -> str:
