@@ -445,6 +445,14 @@ def _not_checked(judge: Judge, problem: Problem, level: Level) -> list[str]:
     largest = max((math.prod(b.shape) for d in judge.draws for b in d.plan.buffers), default=0)
     if largest:
         out.append(f"Arrays of more than {largest} elements: no larger one was run.")
+    ranges = [
+        f"`{spec.name}` {value.min()} … {value.max()}"
+        for spec, value in zip(problem.signature.inputs, problem.host_inputs(), strict=True)
+        if isinstance(spec, ArraySpec) and DTYPES[spec.dtype].kind in "iu" and value.size
+    ]
+    if ranges:
+        what = "Integers outside of the example's range, or of the axis that they count along: "
+        out.append(what + ", ".join(ranges) + ".")
     fixed = [f"{k}={redact(repr(v)[:4000])}"[:60] for k, v in problem.reference.fixed.items()]
     if fixed:
         out.append("Other values of " + ", ".join(fixed) + ": built into the kernel.")

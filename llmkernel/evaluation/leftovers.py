@@ -18,6 +18,7 @@ from llmkernel.evaluation.report import CheckResult
 from llmkernel.evaluation.state import STATE, keeps_state
 from llmkernel.evaluation.trial import Verdict
 from llmkernel.problem.problem import HostInput
+from llmkernel.problem.relations import restored
 from llmkernel.problem.workloads import Workload, draw_inputs, new_seed
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def check_leftovers(judge: Judge, draw: Draw, limits: DeviceLimits) -> None:
     first = draw.expected.inputs
     workload = draw.workload
     fresh = draw_inputs(judge.problem, workload.sizes, workload.family, seed=new_seed())
-    second = judge.prepare_draw(workload, limits, _partly(first, fresh, new_seed()))
+    mixed = restored(judge.problem, _partly(first, fresh, new_seed()))
+    second = judge.prepare_draw(workload, limits, mixed)
     if second is None or second.plan != draw.plan:
         return
     payloads = [prepare(judge.candidate, first, limits).payloads, second.payloads]

@@ -30,6 +30,8 @@ BARRIERS = "barriers"
 THREAD_ORDER = "thread order"
 # Sleeps cost time for each wave of blocks.
 _LARGEST_ELEMENTS = 1 << 18
+# So does racecheck, for each access.
+_LARGEST_INSTRUMENTED = 1 << 17
 _DRAWS = 3
 _SHOWN = 3
 # Outcomes that a race in shared memory takes.
@@ -64,7 +66,8 @@ def explained_race(judge: Judge, draw: Draw, finding: Finding, limits: DeviceLim
     suspicions = suspicions_of(judge.source) if finding.outcome in _FACES else ()
     if not suspicions:
         return finding
-    again = judge.prepare_draw(draw.workload, limits, draw.expected.inputs)
+    is_small = element_count(judge.problem, draw.workload.sizes) <= _LARGEST_INSTRUMENTED
+    again = judge.prepare_draw(draw.workload, limits, draw.expected.inputs) if is_small else None
     if again is not None:
         result, race = run_tool("racecheck", judge.device, judge.source, again.plan, again.payloads)
         judge.add(result)

@@ -16,7 +16,16 @@ pytestmark = [
 
 # Where a GPU shows another face of the same mistake: memory far away may be mapped, and one order of threads is all it
 # has. The tools that tell them apart are compute-sanitizer's.
-ON_GPU = {"read far away": {"wrong_value", "crashed"}}
+ON_GPU = {
+    "read far away": {
+        "wrong_value",
+        "crashed",
+        "non_finite",
+        "out_of_bounds",
+        "uninitialised_read",
+        "non_deterministic",
+    }
+}
 
 
 @pytest.mark.parametrize("name", cases.WRONG)

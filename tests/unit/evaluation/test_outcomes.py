@@ -362,3 +362,12 @@ def test_where_a_result_is_wrong_is_said_of_all_wrong_elements():
     failed = next(c for c in report.checks if c.status == "failed")
     assert failed.evidence["count"] == 6395
     assert failed.evidence["pattern"] == ""
+
+
+def test_the_range_of_integers_that_was_run_is_said():
+    source = AXPY.replace("float a", "int a").replace("a: float32", "a: int32").replace("float", "int")
+    source = source.replace("int32[N]", "int32[N]").replace("float32", "int32")
+    ten = np.arange(3, 13, dtype=np.int32)
+    report = evaluate(source, lambda a, x, y: a * x + y, [np.int32(2), ten, ten], device="cpu")
+    assert report.outcome == "passed", report.headline
+    assert any(s.startswith("Integers outside") and "`x` 3 … 12" in s for s in report.not_checked)
