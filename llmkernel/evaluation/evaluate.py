@@ -406,7 +406,8 @@ def _headline(judge: Judge, finding: Finding | None, worst: dict[str, float], le
 
 def in_eps(figures: dict[str, float], name: str) -> str:
     """Return a row-scaled error in units of the result dtype's eps, such as ``3.1 eps``."""
-    return f"{figures[name] / figures['eps']:.2g} eps"
+    count = figures[name] / figures["eps"]
+    return f"{count:.0f} eps" if 99.5 <= count < 1e6 else f"{count:.2g} eps"
 
 
 def _tolerance(problem: Problem, judge: Judge, worst: dict[str, float]) -> dict[str, Any]:
