@@ -147,7 +147,10 @@ def not_looked_for(results: Iterable[CheckResult]) -> list[str]:
     if not left:
         return []
     text = left[0] if len(left) == 1 else ", ".join(left[:-1]) + " and " + left[-1]
-    why = "; ".join(dict.fromkeys(reasons)) or "no tool that sees them was run (checks)"
+    why = (
+        "; ".join(dict.fromkeys(reasons))
+        or "the tools that see them did not run (a full verification ends with them)"
+    )
     return [f"{text[0].upper()}{text[1:]}: {why}."]
 
 

@@ -45,7 +45,7 @@ def test_a_full_verification_looks_into_runs_unasked():
     assert report.outcome == "passed", report.headline
     statuses = {c.name: c.status for c in report.checks}
     assert [statuses[f"checked mode {tool}"] for tool in TOOLS] == ["passed"] * 4
-    assert not any("checks" in sentence for sentence in report.not_checked)
+    assert not any("tools" in sentence for sentence in report.not_checked)
 
 
 def test_an_access_that_does_no_harm_is_refused_in_full_and_unseen_in_a_quick_check():
@@ -111,7 +111,7 @@ def test_what_no_tool_looked_for_is_said_once():
     passed = [CheckResult(f"checked mode {tool}", "passed", "nothing found") for tool in TOOLS]
     assert not_looked_for(passed) == []
     assert not_looked_for(passed[:2] + passed[3:]) == [
-        "Races that ended well: no tool that sees them was run (checks)."
+        "Races that ended well: the tools that see them did not run (a full verification ends with them)."
     ]
 
 
