@@ -118,7 +118,8 @@ def _ramp(f: Fill) -> Floats:
     count = int(np.prod(f.shape, dtype=np.int64))
     if not count or not f.shape:
         return np.zeros(f.shape)
-    rows = np.linspace(-2.0, 2.0, count).reshape(-1, f.shape[-1])
+    # Of both signs, and no sum to 0: what a sum in float32 makes of cancellation is a matter of its order.
+    rows = np.linspace(-1.0, 3.0, count).reshape(-1, f.shape[-1])
     # Each row goes on from another place: none is sorted, and its greatest elements are neighbours.
     start = f.rng.integers(0, rows.shape[1], (rows.shape[0], 1))
     return np.take_along_axis(rows, (np.arange(rows.shape[1]) + start) % rows.shape[1], axis=1).reshape(
