@@ -33,6 +33,12 @@ from typing import Any
 _WIDTH = 96
 
 
+def type_text(value: Any) -> str:
+    """Return the name of a value's type as people write it: ``list``, ``pandas.core.frame.DataFrame``."""
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
 class LLMKernelError(Exception):
     """Base of every error of this package.
 

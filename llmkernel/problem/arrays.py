@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from llmkernel.errors import ReferenceProblem
+from llmkernel.errors import ReferenceProblem, type_text
 from llmkernel.problem.dtypes import DTYPES, dtype_name
 
 Kind = Literal["numpy", "cupy", "torch", "scalar", "other"]
@@ -118,7 +118,7 @@ def refuse_unusual_array(name: str, value: Any) -> None:
     kind = kind_of(value)
     found = advice = ""
     if kind == "numpy" and type(value) not in (np.ndarray, np.memmap):
-        found = f"a {type(value).__module__}.{type(value).__name__}"
+        found = f"a {type_text(value)}"
         advice = "Pass a plain array, such as numpy.asarray of it, and a mask as an array of its own."
     elif kind == "torch":
         import torch
@@ -134,7 +134,7 @@ def refuse_unusual_array(name: str, value: Any) -> None:
                 "Move it to the CPU or to a CUDA device; a meta tensor has no values, so create it with some."
             )
         elif type(value) not in (torch.Tensor, torch.nn.Parameter):
-            found = f"a {type(value).__module__}.{type(value).__name__}"
+            found = f"a {type_text(value)}"
             advice = "Pass an ordinary torch.Tensor."
     if found:
         raise ReferenceProblem(

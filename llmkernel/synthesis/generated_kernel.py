@@ -117,8 +117,8 @@ class GeneratedKernel(Unchanging):
 
     @property
     def signature(self) -> str:
-        """The launch header's signature."""
-        return str(self._candidate.header.signature)
+        """What it was verified for, in the reference's words."""
+        return str(self._problem.signature)
 
     @property
     def problem(self) -> Problem:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from llmkernel.candidate.domain import VerifiedArgument
 from llmkernel.devices.base import Bytes
 from llmkernel.devices.cuda.refusal import refuse
+from llmkernel.errors import type_text
 from llmkernel.problem.dtypes import DTYPES, dtype_name
 
 
@@ -149,7 +150,7 @@ def view_argument(verified: VerifiedArgument, value: Any) -> HostArray:
     kind = "torch" if is_torch else "numpy" if isinstance(value, np.ndarray) else type(value).__name__
     text = f"{getattr(value, 'dtype', kind)} {tuple(getattr(value, 'shape', ()))}"
     if kind != verified.kind:
-        received = f"{type(value).__module__}.{type(value).__name__}"
+        received = type_text(value)
         step = f"Convert `{verified.name}` to a {verified.kind} array in host memory."
         what = f"a {verified.kind} array is needed, got {received}."
         raise refuse(verified, what, "kind", received=received, next_step=step)

@@ -17,7 +17,7 @@ from llmkernel.devices.cuda.refusal import (
     scalar_value,
 )
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall
-from llmkernel.errors import BindingError
+from llmkernel.errors import BindingError, type_text
 from llmkernel.problem.dtypes import DTYPES
 from llmkernel.problem.signature import ArraySpec
 
@@ -142,7 +142,7 @@ class CupyCaller:
                 continue
             name = verified.name
             if not isinstance(value, self._cupy.ndarray):
-                text = f"{type(value).__module__}.{type(value).__name__}"
+                text = type_text(value)
                 step = f"Pass `cupy.asarray({name})`."
                 what = f"a CuPy array is needed, got {text}."
                 raise refuse(verified, what, "kind", received=text, next_step=step) from cause

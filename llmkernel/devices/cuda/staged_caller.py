@@ -16,6 +16,7 @@ from llmkernel.devices.cuda.launcher import buffer_bytes
 from llmkernel.devices.cuda.refusal import check_count, refuse, scalar_key, scalar_value
 from llmkernel.devices.cuda.results import to_numpy, to_torch
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall
+from llmkernel.errors import type_text
 from llmkernel.problem.dtypes import DTYPES
 from llmkernel.problem.signature import ArraySpec
 
@@ -72,7 +73,7 @@ class StagedCaller:
     def _host_array(self, verified: VerifiedArgument, value: Any) -> np.ndarray[Any, Any]:
         """Return the NumPy array (for torch: over the same memory), or raise `BindingError`."""
         name = verified.name
-        text = f"{type(value).__module__}.{type(value).__name__}"
+        text = type_text(value)
         if verified.kind == "torch":
             value = self._from_torch(verified, value, text)
         elif not isinstance(value, np.ndarray):

@@ -19,7 +19,7 @@ from llmkernel.devices.cuda.refusal import (
 )
 from llmkernel.devices.cuda.runtime import CallCache, PreparedCall
 from llmkernel.devices.cuda.torch_fast import Bind, fast_path
-from llmkernel.errors import BindingError
+from llmkernel.errors import BindingError, type_text
 from llmkernel.problem.signature import ArraySpec
 
 
@@ -199,7 +199,7 @@ class TorchCaller:
         torch = self._torch
         name = verified.name
         if not isinstance(value, torch.Tensor):
-            text = f"{type(value).__module__}.{type(value).__name__}"
+            text = type_text(value)
             step = f"Pass `torch.as_tensor({name}, device='cuda')`."
             return refuse(
                 verified, f"a torch tensor is needed, got {text}.", "kind", received=text, next_step=step
