@@ -40,7 +40,7 @@ def test_the_other_cells_say_what_the_notebook_promises(quickstart):
     outputs = [cells.nth(index).locator(".jp-OutputArea").inner_text() for index in range(cells.count() - 1)]
 
     assert float(outputs[2].split(":")[-1]) < 1e-6
-    assert "softmax_cuda(x: T[M, N]) -> y: T[M, N]" in outputs[3]
+    assert "softmax_cuda(x: float32[M, N]) -> y: float32[M, N]" in outputs[3]
     assert "received: float64 (512, 1000)" in outputs[4]
     assert "wrong_value" in outputs[5]
 
