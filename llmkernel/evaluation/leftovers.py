@@ -62,6 +62,8 @@ def check_leftovers(judge: Judge, draw: Draw, limits: DeviceLimits) -> None:
     except Verdict as verdict:
         if verdict.finding.outcome not in ("wrong_value", "non_finite"):
             raise
+        # Wrong by itself? Then neither memory nor the call before has to do with it.
+        _inspect_again(judge, second, payloads[1:], limits)
         if keeps_state(judge.source):
             _refuse_memory(judge, second, payloads, limits)
         what = (
@@ -79,20 +81,27 @@ def _refuse_memory(
     judge: Judge, draw: Draw, payloads: Sequence[Mapping[str, Bytes]], limits: DeviceLimits
 ) -> None:
     """Run both calls over one load of the module, each in buffers of its own: what fails there remembers by a variable."""
-    assert judge.session is not None
-    options = ExecutionOptions(timeout_seconds=judge.timeout, seed=new_seed() & 0x7FFFFFFF)
-    results = judge.session.sequence(
-        draw.plan, payloads, repeats=[1] * len(payloads), seed=new_seed(), options=options
-    )
-    draw.fill(results[-1])
     try:
-        judge.inspect_draw(draw, limits)
+        _inspect_again(judge, draw, payloads, limits)
     except Verdict as verdict:
         what = (
             "A result depends on the call before. After a call on nearly the same inputs, over one load of the module: "
             f"{verdict.finding.summary} Let no variable outlive the call that it was written in."
         )
         raise Verdict(Finding(verdict.finding.outcome, what, verdict.finding.evidence), STATE) from None
+
+
+def _inspect_again(
+    judge: Judge, draw: Draw, payloads: Sequence[Mapping[str, Bytes]], limits: DeviceLimits
+) -> None:
+    """Run calls over poison and one fresh load of the module; raises `Verdict` where the last one, `draw`, is wrong."""
+    assert judge.session is not None
+    options = ExecutionOptions(timeout_seconds=judge.timeout, seed=new_seed() & 0x7FFFFFFF)
+    results = judge.session.sequence(
+        draw.plan, payloads, repeats=[2] * len(payloads), seed=new_seed(), options=options
+    )
+    draw.fill(results[-1])
+    judge.inspect_draw(draw, limits)
 
 
 def _partly(base: Sequence[HostInput], other: Sequence[HostInput], seed: int) -> list[HostInput]:
