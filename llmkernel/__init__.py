@@ -42,7 +42,7 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         value = getattr(import_module(_EXPORTS[name]), name)
-        if name in ("Report", "evaluate"):
+        if name in ("GeneratedKernel", "Report", "evaluate", "synthesize"):
             import_module("llmkernel.display.forms")
         # A submodule of the same name must not shadow the function.
         globals()[name] = value

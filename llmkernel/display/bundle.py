@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import llmkernel.display.forms  # noqa: F401 - whoever shows a report here may also print one
 from llmkernel.display.html_page import report_html
 from llmkernel.display.markdown import page_markdown
 from llmkernel.display.page import Page

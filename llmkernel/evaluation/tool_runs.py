@@ -133,7 +133,8 @@ def begin_tools(
         return [d for d in draws if d is draws[0] or threads_of(d.plan) <= _INSTRUMENTED_THREADS]
 
     if judge.device == "cpu":
-        tools = tuple(asked) or (TOOLS if is_full else ())
+        # What is asked for comes besides what a full verification runs, over more draws.
+        tools = TOOLS if is_full else tuple(asked)
         if tools and (draws := drawn("cpu")):
             runs.check(draws, tools, budget=None if asked else _BUDGET_SECONDS)
         return runs

@@ -29,20 +29,11 @@ _SEARCHES: dict[str, tuple[int, frozenset[str]]] = {
 # Methods whose result holds the values of the array that they are called on.
 _SAME_VALUES = frozenset(
     (
-        "astype",
-        "copy",
-        "contiguous",
-        "double",
-        "expand",
-        "flatten",
-        "float",
-        "int",
-        "long",
-        "numpy",
-        "ravel",
-        "reshape",
+        *("astype", "double", "float", "int", "long", "to"),
+        *("copy", "contiguous", "numpy"),
+        *("expand", "flatten", "ravel", "reshape", "squeeze", "unsqueeze", "view"),
     )
-) | frozenset(("squeeze", "to", "unsqueeze", "view"))
+)
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _ELEMENTARY = frozenset(
     ("abs", "cos", "exp", "float", "log", "maximum", "minimum", "sin", "sqrt", "tanh", "where")

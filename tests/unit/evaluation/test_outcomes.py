@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -371,3 +373,13 @@ def test_the_range_of_integers_that_was_run_is_said():
     report = evaluate(source, lambda a, x, y: a * x + y, [np.int32(2), ten, ten], device="cpu")
     assert report.outcome == "passed", report.headline
     assert any(s.startswith("Integers outside") and "`x` 3 … 12" in s for s in report.not_checked)
+
+
+def test_a_kernels_report_prints_as_a_report_too():
+    code = (
+        "import numpy as np; from llmkernel import synthesize\n"
+        "k = synthesize(lambda x: np.maximum(x, 0), 'relu', inputs=[np.ones((3, 5), np.float32)],"
+        " provider='library', device='cpu')\nprint(k.report)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "What was not checked" in done.stdout

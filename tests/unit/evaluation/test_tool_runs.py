@@ -125,3 +125,9 @@ def test_on_a_gpu_without_compute_sanitizer_checked_mode_answers_for_what_is_ask
     found = [name for name in judge.checks if "mode" in name]
     assert found == ([f"checked mode {tool}" for tool in TOOLS] if is_full else ["checked mode racecheck"])
     judge.close()
+
+
+def test_what_is_asked_for_does_not_replace_what_a_full_verification_runs():
+    x = np.ones(300, np.float32)
+    report = evaluate(TWICE, lambda x: 2 * x, [x], device="cpu", level="full", checks=["racecheck"])
+    assert {f"checked mode {tool}" for tool in TOOLS} <= {c.name for c in report.checks}
